@@ -1,0 +1,21 @@
+"""From rotating features to objects and scores."""
+
+from rotating_features.evaluate.cluster import Clusters, cluster
+from rotating_features.evaluate.discover import Discovery, discover
+from rotating_features.evaluate.kmeans import kmeans
+from rotating_features.evaluate.orientation import orientation_map
+from rotating_features.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
+from rotating_features.evaluate.score import score
+
+__all__ = [
+    "DEFAULT_PROTOCOL",
+    "PROTOCOLS",
+    "Clusters",
+    "Discovery",
+    "Protocol",
+    "cluster",
+    "discover",
+    "kmeans",
+    "orientation_map",
+    "score",
+]

@@ -1,0 +1,84 @@
+"""From an orientation map to objects, without looking at any label."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from sklearn.cluster import AgglomerativeClustering
+from torch import Tensor
+
+from rotating_features._check import InputError, check_shape
+from rotating_features.evaluate.kmeans import kmeans
+
+Method = Literal["kmeans", "agglomerative"]
+
+
+class Clusters(NamedTuple):
+    """Objects found in a batch of orientation maps."""
+
+    labels: Tensor  # (b, h, w) int64, -1 for pixels that took no part
+    uncertainty: Tensor  # (b, h, w) distance to the nearest cluster centre
+    centers: Tensor  # (b, k, n), rows of nan after an image's last cluster
+
+
+def cluster(
+    orientations: Tensor,
+    method: Method = "kmeans",
+    *,
+    k: int | None = None,
+    distance_threshold: float | None = None,
+    mask: Tensor | None = None,
+    seed: int = 0,
+) -> Clusters:
+    """Pixels grouped by where they point, (b, n, h, w) -> labels (b, h, w).
+
+    Args:
+        orientations: Output of :func:`orientation_map`.
+        method: ``"kmeans"`` wants the number of clusters ``k``, background included;
+            ``"agglomerative"`` (Ward linkage) wants a ``distance_threshold`` and finds it.
+        k: Number of clusters.
+        distance_threshold: Distance from which clusters are no longer joined.
+        mask: Pixels that take part, bool, shape ``(b, h, w)``. Default: all.
+        seed: Decides where k-means starts.
+
+    Returns:
+        Labels, the distance of every pixel to its nearest centre, which says how unsure its
+        label is, and the centres.
+    """
+    check_shape("orientations", orientations, "b n h w", hint="Make one with orientation_map(z).")
+    b, _, h, w = orientations.shape
+    points = orientations.flatten(2).transpose(1, 2).contiguous()
+    if mask is not None:
+        check_shape("mask", mask, "b h w", b=b, h=h, w=w)
+        mask = mask.flatten(1)
+    if method == "kmeans":
+        if k is None:
+            raise InputError("k-means should be told the number of clusters: pass k, e.g. k=5.")
+        labels, centers, _ = kmeans(points, k, mask=mask, seed=seed)
+    elif method == "agglomerative":
+        if distance_threshold is None or distance_threshold <= 0:
+            raise InputError(
+                f"Agglomerative clustering should get a distance_threshold above 0, "
+                f"e.g. 5, got {distance_threshold}."
+            )
+        labels, centers = _agglomerate(points, distance_threshold, mask)
+    else:
+        raise InputError(f"method should be 'kmeans' or 'agglomerative', got {method!r}.")
+    nearest = torch.cdist(points, centers).nan_to_num(nan=torch.inf).amin(2)
+    return Clusters(labels.view(b, h, w), nearest.view(b, h, w), centers)
+
+
+def _agglomerate(points: Tensor, threshold: float, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    ward = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold)
+    labels = torch.full(points.shape[:2], -1, device=points.device)
+    centers: list[Tensor] = []
+    for i, image in enumerate(points):
+        keep = torch.ones_like(labels[i], dtype=torch.bool) if mask is None else mask[i]
+        if keep.sum() < 2:
+            raise InputError(f"Clustering wants at least 2 points, got {int(keep.sum())}.")
+        found = torch.from_numpy(ward.fit_predict(image[keep].cpu().numpy())).to(labels)
+        labels[i, keep] = found
+        member = torch.nn.functional.one_hot(found).to(image)
+        centers.append(member.T @ image[keep] / member.sum(0)[:, None])
+    return labels, torch.nn.utils.rnn.pad_sequence(
+        centers, batch_first=True, padding_value=torch.nan
+    )

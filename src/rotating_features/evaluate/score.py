@@ -1,0 +1,72 @@
+"""A model's scores on a dataset, image by image."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rotating_features.data.sample import ImageDataset
+from rotating_features.evaluate.cluster import Method, cluster
+from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
+from rotating_features.evaluate.protocols import PROTOCOLS
+from rotating_features.models import RotatingAutoEncoder
+
+
+@torch.no_grad()
+def score(
+    model: RotatingAutoEncoder,
+    dataset: ImageDataset,
+    *,
+    protocols: tuple[str, ...],
+    images: int | None = None,
+    batch_size: int = 100,
+    method: Method = "kmeans",
+    k: int | None = None,
+    distance_threshold: float | None = None,
+    magnitude_threshold: float = THRESHOLD,
+    seed: int = 0,
+) -> Iterator[dict[str, dict[str, Tensor]]]:
+    """Scores of every image under each protocol, a batch at a time.
+
+    Args:
+        model: A trained model, in eval mode.
+        dataset: Where the images come from; the last batch may be smaller, none is dropped.
+        protocols: Names out of ``PROTOCOLS``.
+        images: Score only the first so many. Default: all.
+        batch_size: Images at a time; it does not change the scores.
+        method, k, distance_threshold, seed: As in :func:`cluster`.
+        magnitude_threshold: As in :func:`orientation_map`.
+
+    Yields:
+        ``{protocol: {score: (b,) tensor}}``, with the scores ``mse``, ``ari_bg``, ``mbo_i``,
+        ``clusters`` and ``uncertainty``.
+    """
+    device = next(model.parameters()).device
+    total = len(dataset) if images is None else min(images, len(dataset))
+    for start in range(0, total, batch_size):
+        x, instances = dataset.draw(np.arange(start, min(start + batch_size, total)))
+        x, instances = x.to(device), instances.to(device)
+        reconstruction, z = model(x)
+        orientations = orientation_map(z, threshold=magnitude_threshold)
+        shared = {"mse": (reconstruction - x).double().square().mean((1, 2, 3))}
+        rows = {}
+        for name in protocols:
+            protocol = PROTOCOLS[name]
+            labels, uncertainty, _ = cluster(
+                orientations,
+                method,
+                k=k,
+                distance_threshold=distance_threshold,
+                mask=protocol.clustering_mask(instances),
+                seed=seed,
+            )
+            rows[name] = {
+                **shared,
+                **protocol.score(labels, instances),
+                "clusters": torch.tensor(
+                    [len(found.unique()) - int((found < 0).any()) for found in labels]
+                ),
+                "uncertainty": uncertainty.mean((1, 2)).double(),
+            }
+        yield rows

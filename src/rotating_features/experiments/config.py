@@ -1,0 +1,152 @@
+"""Settings of an experiment. These dataclasses are the config file, the command line and its help."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from rotating_features._check import InputError
+from rotating_features.evaluate.cluster import Method
+from rotating_features.evaluate.protocols import PROTOCOLS
+
+ProtocolName = Literal["blind", "rf2023"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    dataset: Literal["4shapes"] = "4shapes"
+    seed: int = 0
+    """Another seed is another dataset."""
+    ring_diameter: Literal[11, 23] = 23
+    """Pixels across the ring; 11 is the smaller reading of the paper's text."""
+    path: str | None = None
+    """Folder of published files (4Shapes_train.npz, ...) to read instead of drawing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    rotation_dim: int = 8
+    """Length n of every feature vector."""
+    hidden_dim: int = 32
+    """Channels d after the first convolution; later ones have twice as many."""
+    bias_in_magnitude: bool = True
+    """Count the rotation bias in the magnitude (paper) or only let it turn (released code)."""
+    binding: bool = True
+    """Off for the paper's ablation: orientation then has no say."""
+
+    def __post_init__(self) -> None:
+        _at_least("rotation_dim", self.rotation_dim, 2)
+        _at_least("hidden_dim", self.hidden_dim, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    steps: int = 100_000
+    batch_size: int = 64
+    lr: float = 1e-3
+    """Learning rate after the warm-up."""
+    warmup_steps: int = 500
+    """Steps over which the learning rate rises linearly."""
+    grad_clip: float | None = 0.1
+    """Largest gradient norm, or None to leave gradients alone."""
+    weight_decay: float = 0.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the convolutions. auto: bfloat16 on CPUs with instructions for it, else float32."""
+    compile: Literal["auto", "yes", "no"] = "auto"
+    """torch.compile. auto: where it works and saves more time than it takes."""
+    log_every: int = 50
+    checkpoint_every: int = 500
+    validate_every: int = 500
+    """Score a few validation images every so many steps, for the learning curve."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "log_every", "checkpoint_every", "validate_every"):
+            _at_least(name, getattr(self, name), 1)
+        _at_least("warmup_steps", self.warmup_steps, 0)
+        _at_least("weight_decay", self.weight_decay, 0)
+        if not self.lr > 0 or (self.grad_clip is not None and not self.grad_clip > 0):
+            raise InputError(
+                f"lr and grad_clip should be above 0, got {self.lr} and {self.grad_clip}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    protocols: tuple[ProtocolName, ...] = ("rf2023", "blind")
+    """How scores are taken; see rotating-features list."""
+    images: int | None = None
+    """Score only the first so many test images; None for all."""
+    cluster: Method = "kmeans"
+    k: int = 5
+    """Clusters for k-means, background included."""
+    distance_threshold: float = 5.0
+    """Distance from which agglomerative clustering joins no more."""
+    magnitude_threshold: float = 0.1
+    """Features shorter than this have no say."""
+
+    def __post_init__(self) -> None:
+        _at_least("k", self.k, 1)
+        if self.images is not None:
+            _at_least("images", self.images, 1)
+        if unknown := [name for name in self.protocols if name not in PROTOCOLS]:
+            raise InputError(f"protocols should be among {list(PROTOCOLS)}, got {unknown}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One row of one table. Everything that can change the number is in here."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+
+T = TypeVar("T")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """A config as plain data for JSON."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(kind: type[T], values: dict[str, Any]) -> T:
+    """The inverse of :func:`to_dict`; unknown and missing names are refused."""
+    fields = {f.name: f for f in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
+    if odd := sorted(set(values) ^ set(fields)):
+        raise InputError(
+            f"{kind.__name__} should have the settings {list(fields)}; differs in {odd}."
+        )
+    parts = {
+        "data": DataConfig,
+        "model": ModelConfig,
+        "train": TrainConfig,
+        "evaluate": EvaluateConfig,
+    }
+    return kind(
+        **{
+            name: from_dict(parts[name], value)
+            if isinstance(value, dict)
+            else tuple(value)
+            if isinstance(value, list)
+            else value
+            for name, value in values.items()
+        }
+    )
+
+
+def differences(a: Any, b: Any) -> list[str]:
+    """What differs between two configs, as ``train.steps 10 -> 20``."""
+    found = []
+    for name, left in to_dict(a).items():
+        right = to_dict(b)[name]
+        found += [
+            f"{name}.{key} {value} -> {right[key]}"
+            for key, value in left.items()
+            if value != right[key]
+        ]
+    return found
+
+
+def _at_least(name: str, value: float, low: float) -> None:
+    if not value >= low:
+        raise InputError(f"{name} should be at least {low}, got {value}.")

@@ -1,0 +1,117 @@
+"""Results of several seeds, beside the paper's."""
+
+import math
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from rotating_features._version import __version__
+from rotating_features.experiments import scores
+from rotating_features.experiments.config import Experiment, to_dict
+from rotating_features.experiments.paper import FOUR_SHAPES, FOUR_SHAPES_WITHOUT_BINDING, Claim
+from rotating_features.experiments.run import Run
+from rotating_features.train.checkpoint import read_metrics
+from rotating_features.train.machine import describe
+
+METRICS = {"ari_bg": "ARI-BG", "mbo_i": "MBO_i", "mse": "MSE"}
+
+
+def published(experiment: Experiment) -> dict[str, Claim]:
+    """What the paper prints for this model; empty if it does not print it."""
+    table = FOUR_SHAPES if experiment.model.binding else FOUR_SHAPES_WITHOUT_BINDING
+    return table.get(experiment.model.rotation_dim, {})
+
+
+def summarise(runs: list[Run], rows: list[list[scores.Row]]) -> dict[str, dict[str, Any]]:
+    """Mean and standard error over seeds, by protocol and clustering."""
+    by_seed = [scores.summarise(group) for group in rows]
+    return {
+        f"{protocol}, {clustering}": {
+            "images": [seed[protocol, clustering]["images"] for seed in by_seed],
+            "dropped": [seed[protocol, clustering]["dropped"] for seed in by_seed],
+            **{
+                name: _statistics([seed[protocol, clustering][name] for seed in by_seed])
+                for name in METRICS
+            },
+        }
+        for protocol, clustering in by_seed[0]
+    }
+
+
+def record(runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str]) -> dict[str, Any]:
+    """All that a claimed number needs: what was run, on what, and what came out."""
+    return {
+        "experiment": runs[0].name,
+        "preset": runs[0].preset,
+        "command": "rotating-features " + shlex.join(argv),
+        "commit": commit(),
+        "version": __version__,
+        "hardware": describe(),
+        "seeds": [run.seed for run in runs],
+        "training_seconds": [_seconds(run.folder) for run in runs],
+        "settings": to_dict(runs[0].experiment),
+        "scores": summary,
+        "paper": {name: claim._asdict() for name, claim in published(runs[0].experiment).items()},
+    }
+
+
+def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
+    """A row for each way of scoring, the paper's last."""
+    model = runs[0].experiment.model
+    seeds = len(runs)
+    shown = Table(
+        title=f"{runs[0].name}, n={model.rotation_dim}, {seeds} seed{'s'[: seeds > 1]}",
+        title_justify="left",
+    )
+    shown.add_column("protocol, clustering")
+    shown.add_column("test images", justify="right")
+    for name in METRICS.values():
+        shown.add_column(name, justify="right")
+    for way, values in summary.items():
+        images, dropped = values["images"][0], sum(values["dropped"])
+        count = f"{images:,}" + (f" ({dropped} without objects dropped)" if dropped else "")
+        shown.add_row(way, count, *(_cell(name, values[name]) for name in METRICS))
+    if claims := published(runs[0].experiment):
+        shown.add_section()
+        cells = [_cell(name, claims[name]._asdict()) if name in claims else "-" for name in METRICS]
+        shown.add_row("the paper, rf2023, 100,000 steps, 4 seeds", "10,000", *cells)
+    return shown
+
+
+def commit() -> str:
+    """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        name = _git(here, "rev-parse", "HEAD")
+        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return name + ("+" if changed else "")
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
+
+
+def _statistics(values: list[float]) -> dict[str, Any]:
+    mean = sum(values) / len(values)
+    if len(values) > 1:
+        variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+        return {"mean": mean, "sem": math.sqrt(variance / len(values)), "per_seed": values}
+    return {"mean": mean, "sem": None, "per_seed": values}
+
+
+def _cell(name: str, values: dict[str, Any]) -> str:
+    form = "{:.2e}" if name == "mse" else "{:.3f}"
+    sem = "" if values["sem"] is None else " ± " + form.format(values["sem"])
+    return form.format(values["mean"]) + sem
+
+
+def _seconds(folder: Path) -> float:
+    return max((row.get("seconds", 0.0) for row in read_metrics(folder)), default=0.0)

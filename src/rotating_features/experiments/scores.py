@@ -1,0 +1,93 @@
+"""Scores of single images: as rows, in files, and summed up."""
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rotating_features._files import replacing
+from rotating_features.experiments.config import EvaluateConfig
+
+FILE = "scores.csv"
+SCORES = ("mse", "ari_bg", "mbo_i", "clusters", "uncertainty")
+COLUMNS = ("protocol", "clustering", "image", *SCORES)
+
+Row = dict[str, Any]
+
+
+def describe(settings: EvaluateConfig) -> str:
+    """The clustering in a few words, for tables and files."""
+    if settings.cluster == "kmeans":
+        return f"kmeans k={settings.k}"
+    return f"agglomerative t={settings.distance_threshold:g}"
+
+
+def to_rows(batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str) -> list[Row]:
+    """A row for every image and protocol."""
+    collected: dict[str, list[dict[str, Tensor]]] = defaultdict(list)
+    for batch in batches:
+        for protocol, values in batch.items():
+            collected[protocol].append(values)
+    rows = []
+    for protocol, parts in collected.items():
+        columns = {
+            name: torch.cat([part[name].cpu() for part in parts]).tolist() for name in SCORES
+        }
+        for image, values in enumerate(zip(*columns.values(), strict=True)):
+            rows.append(
+                {"protocol": protocol, "clustering": clustering, "image": image}
+                | dict(zip(SCORES, values, strict=True))
+            )
+    return rows
+
+
+def merge(folder: Path, rows: list[Row]) -> None:
+    """Put ``rows`` into the folder's file; rows taken in other ways stay."""
+    new = {(row["protocol"], row["clustering"]) for row in rows}
+    kept = [row for row in read(folder) if (row["protocol"], row["clustering"]) not in new]
+    with replacing(folder / FILE) as partial, partial.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        for row in [*kept, *rows]:
+            writer.writerow({name: _short(row[name]) for name in COLUMNS})
+
+
+def read(folder: Path) -> list[Row]:
+    """The rows of the folder's file; none if there is no file."""
+    path = folder / FILE
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [
+            row | {"image": int(row["image"])} | {name: float(row[name]) for name in SCORES}
+            for row in csv.DictReader(file)
+        ]
+
+
+def summarise(rows: Iterable[Row]) -> dict[tuple[str, str], dict[str, float]]:
+    """Means over images by (protocol, clustering), with the count of images and of those dropped.
+
+    An image without objects has no ARI or MBO; it is left out of those means and counted.
+    """
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["protocol"], row["clustering"]].append(row)
+    return {
+        key: {name: _mean([row[name] for row in group]) for name in SCORES}
+        | {"images": len(group), "dropped": sum(math.isnan(row["ari_bg"]) for row in group)}
+        for key, group in groups.items()
+    }
+
+
+def _mean(values: list[float]) -> float:
+    there = [value for value in values if not math.isnan(value)]
+    return sum(there) / len(there) if there else math.nan
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,79 @@
+"""Models as files: weights and what is needed to rebuild the model, in one safetensors file."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from rotating_features._check import InputError
+from rotating_features._files import replacing
+from rotating_features.models.autoencoder import RotatingAutoEncoder
+
+FILE = "model.safetensors"
+FORMAT = "rotating_features/1"
+
+
+def save(model: RotatingAutoEncoder, path: str | Path) -> None:
+    """Write ``model`` to ``path`` so that :func:`load` needs nothing else."""
+    metadata = {"format": FORMAT, "model": json.dumps(model.settings)}
+    weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
+    with replacing(Path(path)) as partial:
+        save_file(weights, partial, metadata)
+
+
+def load(run: str | Path, *, device: str | torch.device = "cpu") -> RotatingAutoEncoder:
+    """The trained model of a run, ready to use.
+
+    Args:
+        run: A run's folder (``runs/4shapes``, ``runs/4shapes/seed-0``) or a safetensors file.
+        device: Where the model should live.
+    """
+    path = find(Path(run))
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"{path} should be a model file, but could not be read: {error}.\n"
+            "  It may be cut short or of another kind; train again, or pass another one."
+        ) from error
+    if metadata.get("format") != FORMAT:
+        raise InputError(
+            f"{path} should be a model written by rotating_features, "
+            f"got a safetensors file of format {metadata.get('format')!r}, not {FORMAT!r}.\n"
+            "  Weights of other projects cannot be loaded."
+        )
+    try:
+        model = RotatingAutoEncoder(**json.loads(metadata["model"]))
+        model.load_state_dict(weights)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} does not fit the model it describes: {error}") from error
+    return model.to(device).eval()
+
+
+def find(run: Path) -> Path:
+    """The model file that ``run``, a folder or a file, stands for."""
+    if run.is_file():
+        return run
+    candidates = [run / FILE, *sorted(run.glob(f"seed-*/{FILE}"))]
+    existing = [path for path in candidates if path.is_file()]
+    if len(existing) == 1:
+        return existing[0]
+    if existing:
+        seeds = ", ".join(str(path.parent) for path in existing)
+        raise InputError(f"{run} holds several models. Name one of them: {seeds}.")
+    if not run.exists():
+        raise InputError(f"There is no run or model file at {run}.\n  See: rotating-features list")
+    raise InputError(
+        f"{run} should be a run's folder or a model file, but holds no {FILE}.\n"
+        "  A run writes it with its first checkpoint."
+    )
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Number of learnable parameters."""
+    return sum(p.numel() for p in model.parameters())

@@ -1,0 +1,1 @@
+"""Element-wise maths of a rotating layer: one public function a file."""

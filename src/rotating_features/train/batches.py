@@ -1,0 +1,33 @@
+"""Which images a step sees."""
+
+import numpy as np
+
+from rotating_features._check import InputError
+
+
+class Batches:
+    """Shuffled batches, epoch after epoch; the batch of a step depends on (seed, step) alone.
+
+    So a run that resumes needs no random state to see the images it would have seen.
+
+    Example:
+        >>> sorted(np.concatenate([Batches(6, batch_size=2, seed=0)[i] for i in range(3)]).tolist())
+        [0, 1, 2, 3, 4, 5]
+    """
+
+    def __init__(self, images: int, *, batch_size: int, seed: int) -> None:
+        if not 1 <= batch_size <= images:
+            raise InputError(
+                f"batch_size should lie between 1 and the number of images, {images}, "
+                f"got {batch_size}."
+            )
+        self.images, self.batch_size, self.seed = images, batch_size, seed
+        self.per_epoch = images // batch_size
+        self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
+
+    def __getitem__(self, step: int) -> np.ndarray:
+        epoch, position = divmod(step, self.per_epoch)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._order = np.random.default_rng([self.seed, epoch]).permutation(self.images)
+        return self._order[position * self.batch_size : (position + 1) * self.batch_size]

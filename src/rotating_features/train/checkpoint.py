@@ -1,0 +1,76 @@
+"""A run's folder: what is in it, and how it survives being killed at any moment."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rotating_features._check import InputError
+from rotating_features._files import SUFFIX, replacing
+from rotating_features.models.store import FILE as MODEL_FILE
+from rotating_features.models.store import save
+from rotating_features.train.step import Step
+
+CONFIG_FILE = "config.json"
+TRAINER_FILE = "trainer.pt"
+METRICS_FILE = "metrics.jsonl"
+FORMAT = "rotating_features/trainer/1"
+
+
+def save_checkpoint(folder: Path, step: Step, done: int) -> None:
+    """Write the state after ``done`` steps: ``model.safetensors`` to use, ``trainer.pt`` to go on.
+
+    The trainer's file has its own copy of the weights, so the two need not be of the same moment.
+    """
+    state = {"format": FORMAT, "step": done, **step.state_dict()}
+    with replacing(folder / TRAINER_FILE) as partial:
+        torch.save(state, partial)
+    save(step.model, folder / MODEL_FILE)
+
+
+def load_checkpoint(folder: Path, step: Step) -> int:
+    """Put ``step`` back to where the run stopped; how many steps are done, 0 without a checkpoint."""
+    for left_over in folder.glob(f"*{SUFFIX}"):
+        left_over.unlink()
+    path = folder / TRAINER_FILE
+    if not path.exists():
+        return 0
+    try:
+        state = torch.load(path, map_location=step.device, weights_only=True)
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        step.load_state_dict(state)
+    except (OSError, EOFError, KeyError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{path} should be a checkpoint of this run, but cannot be used: {reason}.\n"
+            "  It may be cut short or from another model. Start anew under another --name."
+        ) from error
+    return int(state["step"])
+
+
+def steps_done(folder: Path) -> int:
+    """Steps of the run's last checkpoint, 0 if there is none."""
+    path = folder / TRAINER_FILE
+    if not path.exists():
+        return 0
+    try:
+        return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["step"])
+    except (OSError, EOFError, KeyError, ValueError, RuntimeError, pickle.UnpicklingError):
+        return 0
+
+
+def read_metrics(folder: Path, *, up_to: int | None = None) -> list[dict[str, Any]]:
+    """Lines of the JSON log, without what a kill cut short and without steps after ``up_to``."""
+    path = folder / METRICS_FILE
+    rows = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if up_to is None or row["step"] <= up_to:
+            rows.append(row)
+    return rows

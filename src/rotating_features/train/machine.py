@@ -1,0 +1,100 @@
+"""What the machine at hand can do, and how to get the best out of it."""
+
+import ctypes
+import os
+import platform
+import shutil
+from importlib.util import find_spec
+from typing import Literal
+
+import torch
+
+from rotating_features._check import InputError
+
+Precision = Literal["float32", "bfloat16"]
+
+COMPILE_PAYS_AFTER = {"cpu": 8_000, "cuda": 64_000}
+"""Images after which a compiled step has earned back the time its compilation took."""
+
+
+def pick_device(name: str | None) -> torch.device:
+    """The device of that name, or the best there is."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        usable = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device should be one that this machine has ({usable}), got {name!r}: {reason}"
+        ) from error
+    return device
+
+
+def pick_precision(device: torch.device) -> Precision:
+    """bfloat16 on processors with instructions for it, float32 (TF32 on GPUs) elsewhere."""
+    return "bfloat16" if device.type == "cpu" and _multiplies_bfloat16() else "float32"
+
+
+def pick_compile(device: torch.device, images: int) -> bool:
+    """Whether ``torch.compile`` works here and saves more time than it takes."""
+    return images >= COMPILE_PAYS_AFTER.get(device.type, 64_000) and can_compile(device)
+
+
+def can_compile(device: torch.device) -> bool:
+    """Whether ``torch.compile`` finds the compiler it needs."""
+    if device.type == "cuda":
+        return find_spec("triton") is not None
+    compilers = (os.environ.get("CXX", ""), "g++", "clang++", "c++")
+    return platform.system() != "Windows" and any(shutil.which(name) for name in compilers if name)
+
+
+def tune_cpu() -> None:
+    """Settings without which training on the CPU crawls; they change no result that matters."""
+    # Numbers below 1e-38 take the slow path of the processor, and Adam's averages are full of them.
+    torch.set_flush_denormal(True)
+    if platform.system() == "Linux":
+        # Give freed memory back to us, not to the system: a step allocates a gigabyte in large
+        # pieces, and to have each of them zeroed anew took a fifth of its time.
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):  # not in musl
+            mmap_max, trim_threshold, top_pad = -4, -1, -2
+            libc.mallopt(mmap_max, 0)
+            libc.mallopt(trim_threshold, 2**31 - 1)
+            libc.mallopt(top_pad, 64 * 2**20)
+
+
+def describe() -> dict[str, str | int]:
+    """The machine in words, for result files."""
+    return {
+        "cpu": _cpu_name(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _cpu_flags() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return ""
+
+
+def _multiplies_bfloat16() -> bool:
+    return any(flag in _cpu_flags().split() for flag in ("avx512_bf16", "amx_bf16"))
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            line = next((line for line in file if line.startswith("model name")), "")
+    except OSError:
+        line = ""
+    return line.partition(":")[2].strip() or platform.processor() or platform.machine()
