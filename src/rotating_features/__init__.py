@@ -5,7 +5,6 @@ nobody labels anything.
 """
 
 from rotating_features._version import __version__
-
 from rotating_features.evaluate.discover import discover
 from rotating_features.models.store import load
 from rotating_features.vectors import lift, magnitude

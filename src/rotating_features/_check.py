@@ -11,7 +11,7 @@ class InputError(ValueError):
 
 
 def check_shape(name: str, x: Tensor, axes: str, *, hint: str = "", **sizes: int) -> None:
-    """Raise ``InputError`` unless ``x`` has the named ``axes`` and the given ``sizes``, none empty."""
+    """Raise ``InputError`` unless ``x`` has the named ``axes`` and ``sizes``, none being empty."""
     names = axes.split()
     fits = x.ndim == len(names) and all(
         size == sizes.get(axis, size) for axis, size in zip(names, x.shape, strict=True)

@@ -20,7 +20,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield partial
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

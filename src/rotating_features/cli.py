@@ -5,8 +5,7 @@ import difflib
 import errno
 import json
 import sys
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,21 +16,18 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from rotating_features._version import __version__
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features._version import __version__
 from rotating_features.data import SPLITS, Split, write_npz
 from rotating_features.evaluate import PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, Experiment, report, scores
 from rotating_features.experiments.config import EvaluateConfig
+from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.run import (
-    Run,
     draw_pictures,
     evaluate_run,
-    find_runs,
     make_dataset,
-    open_runs,
-    read_run,
     resolve,
     train_run,
 )
@@ -120,59 +116,50 @@ class ListArgs:
 
 def train_command(argv: list[str]) -> int:
     args = _parse_train(argv)
-    preset = args.preset or _default_preset()
     device = pick_device(args.device)
-    if args.preset is None and not args.resume:
+    if not args.resume:
         where = torch.cuda.get_device_name() if device.type == "cuda" else "no GPU here"
-        console.print(f"Preset [bold]{preset}[/bold] ({where}); choose with --preset.")
+        console.print(f"Preset [bold]{args.preset}[/bold] ({where}); choose with --preset.")
     folder = args.runs / (args.name or args.experiment)
     experiment = resolve(args.settings, device)
+    preset = args.preset or "quick"
     runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
     t = experiment.train
-    compiled = ", compiled" if t.compile == "yes" else ""
     console.print(
-        f"Training on {device.type} in {t.precision}{compiled}: {t.steps:,} steps of "
-        f"{t.batch_size} images. Everything is kept in {folder}."
+        f"Training on {device.type} in {t.precision}: {t.steps:,} steps of {t.batch_size} images."
+        f" The run lives in {folder}."
     )
     if t.compile == "yes":
-        console.print("The first step compiles, which takes up to a minute.")
+        console.print("The first step is compiled, which takes up to a minute.")
     rows = []
     for run in runs:
         train_run(run, device)
         rows.append(evaluate_run(run, experiment.evaluate, device))
-    summary = report.summarise(runs, rows)
+    summary = report.summarise(rows)
+    result = report.record(runs, summary, ["train", *argv])
     with replacing(folder / "summary.json") as partial:
-        partial.write_text(
-            json.dumps(report.record(runs, summary, ["train", *argv]), indent=2) + "\n"
-        )
+        partial.write_text(json.dumps(result, indent=2) + "\n")
     pictures = [path for run in runs for path in draw_pictures(run, device)]
     console.print(report.table(runs, summary))
-    console.print("Pictures:", *(f"  {path}" for path in pictures), sep="\n")
+    console.print("Pictures:", *(f"  {path}" for path in pictures), sep="\n", soft_wrap=True)
     return 0
 
 
 def evaluate_command(argv: list[str]) -> int:
-    target = next((word for word in argv if not word.startswith("-")), None)
-    folders = find_runs(Path(target)) if target else []
-    stored = read_run(folders[0]).experiment.evaluate if folders else EvaluateConfig()
-    args = tyro.cli(
-        EvaluateArgs,
-        args=argv,
-        prog=f"{PROG} evaluate",
-        default=EvaluateArgs(run=Path(target), settings=stored) if folders else None,
-    )
-    if not find_runs(args.run):
+    args = tyro.cli(EvaluateArgs, args=argv, prog=f"{PROG} evaluate")
+    runs = [read_run(folder) for folder in find_runs(args.run)]
+    if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
+    stored = dataclasses.replace(args, settings=runs[0].experiment.evaluate)
+    args = tyro.cli(EvaluateArgs, args=argv, prog=f"{PROG} evaluate", default=stored)
     settings = args.settings
     if args.protocol is not None:
         settings = dataclasses.replace(settings, protocols=(args.protocol,))
     device = pick_device(args.device)
-    runs = [read_run(folder) for folder in find_runs(args.run)]
     rows = [evaluate_run(run, settings, device) for run in runs]
-    console.print(report.table(runs, report.summarise(runs, rows)))
-    console.print(
-        f"A row for every image: {', '.join(str(run.folder / scores.FILE) for run in runs)}"
-    )
+    console.print(report.table(runs, report.summarise(rows)))
+    files = (f"  {run.folder / scores.FILE}" for run in runs)
+    console.print("A row for every image:", *files, sep="\n", soft_wrap=True)
     return 0
 
 
@@ -230,7 +217,7 @@ def list_command(argv: list[str]) -> int:
     )
     for path in sorted(p for p in args.runs.glob("*") if p.is_dir()):
         for folder in find_runs(path):
-            table.add_row(*_describe_run(folder))
+            table.add_row(str(folder.relative_to(args.runs)), *_describe_run(folder))
     console.print(table if table.row_count else f"No runs in {args.runs} yet.")
     return 0
 
@@ -273,52 +260,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse_train(argv: list[str]) -> TrainArgs:
     """The arguments, on top of the preset's settings or, to resume, of the run's own."""
-    name = argv[0] if argv and not argv[0].startswith("-") else "4shapes"
-    if name not in EXPERIMENTS:
-        raise InputError(_unknown("experiment", name, EXPERIMENTS))
-    argv = argv if argv and argv[0] == name else [name, *argv]
-    preset = _option(argv, "--preset") or _default_preset()
-    if preset not in EXPERIMENTS[name]:
-        raise InputError(_unknown("preset", preset, EXPERIMENTS[name]))
-    base = TrainArgs(experiment=name, settings=EXPERIMENTS[name][preset])
-    if "--resume" in argv:
-        folder = Path(_option(argv, "--runs") or "runs") / (_option(argv, "--name") or name)
-        existing = [read_run(path) for path in find_runs(folder)]
-        if existing:
-            seeds = tuple(run.seed for run in existing)
-            base = dataclasses.replace(
-                base, seeds=seeds, preset=existing[0].preset, settings=existing[0].experiment
-            )
-    return tyro.cli(TrainArgs, args=argv, prog=f"{PROG} train", default=base)
-
-
-def _option(argv: list[str], name: str) -> str | None:
-    """The value that follows an option, before the whole line is parsed."""
-    for word, following in zip(argv, [*argv[1:], None], strict=True):
-        if word == name:
-            return following
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return None
-
-
-def _default_preset() -> Preset:
-    return "paper" if torch.cuda.is_available() else "quick"
+    prog = f"{PROG} train"
+    asked = tyro.cli(TrainArgs, args=argv, prog=prog)
+    if asked.experiment not in EXPERIMENTS:
+        raise InputError(_unknown("experiment", asked.experiment, EXPERIMENTS))
+    preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
+    base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
+    if asked.resume:
+        folder = asked.runs / (asked.name or asked.experiment)
+        if runs := [read_run(path) for path in find_runs(folder)]:
+            seeds = tuple(run.seed for run in runs)
+            base = dataclasses.replace(base, seeds=seeds, settings=runs[0].experiment)
+    return tyro.cli(TrainArgs, args=argv, prog=prog, default=base)
 
 
 def _describe_run(folder: Path) -> tuple[str, ...]:
     try:
-        run: Run = read_run(folder)
+        run = read_run(folder)
     except InputError as error:
-        return str(folder), f"[red]{str(error).splitlines()[0]}[/red]"
+        return (f"[red]{str(error).splitlines()[0]}[/red]",)
     found = scores.summarise(scores.read(folder))
     best = [f"{values['ari_bg']:.3f} ({protocol})" for (protocol, _), values in found.items()]
     done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
     n = str(run.experiment.model.rotation_dim)
-    return str(folder), run.name, n, done, ", ".join(best) or "not scored yet"
+    return run.name, n, done, ", ".join(best) or "not scored yet"
 
 
-def _unknown(kind: str, got: str, known: dict[str, object]) -> str:
+def _unknown(kind: str, got: str, known: Iterable[str]) -> str:
+    known = list(known)
     close = difflib.get_close_matches(got, known, n=1)
     hint = f"\n  Did you mean {close[0]!r}?" if close else ""
     return f"The {kind} should be one of {', '.join(known)}, got {got!r}.{hint}"
@@ -347,8 +316,3 @@ def _help() -> int:
         console.print(f"  {PROG} {name:<9} {summary}", highlight=False)
     console.print(f"\nEach has --help. To start: [bold]{PROG} train 4shapes[/bold]")
     return 0
-
-
-if __name__ == "__main__":
-    warnings.filterwarnings("ignore", module="torch")
-    sys.exit(main())

@@ -35,7 +35,7 @@ class FourShapes(Dataset[Sample]):
     """
 
     channels = 1
-    size = (SIDE, SIDE)
+    size: tuple[int, int] = (SIDE, SIDE)
 
     def __init__(self, split: Split, *, seed: int = 0, ring_diameter: Literal[11, 23] = 23) -> None:
         if split not in SIZES:

@@ -3,7 +3,6 @@
 from typing import Literal, NamedTuple
 
 import torch
-from sklearn.cluster import AgglomerativeClustering
 from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
@@ -68,7 +67,9 @@ def cluster(
 
 
 def _agglomerate(points: Tensor, threshold: float, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    ward = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold)
+    from sklearn.cluster import AgglomerativeClustering  # here, for it takes as long as torch
+
+    ward = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold)  # pyright: ignore[reportArgumentType]
     labels = torch.full(points.shape[:2], -1, device=points.device)
     centers: list[Tensor] = []
     for i, image in enumerate(points):

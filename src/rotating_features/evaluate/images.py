@@ -58,7 +58,7 @@ def _as_tensor(image: Tensor | np.ndarray | Image.Image, channels: int) -> Tenso
             raise InputError(f"The model wants {channels} channels; pass a tensor, not a picture.")
         image = np.asarray(image.convert("L" if channels == 1 else "RGB"))
     if isinstance(image, np.ndarray):
-        x = torch.from_numpy(np.ascontiguousarray(image))
+        x = torch.from_numpy(np.array(image))  # a copy: pictures lend out read-only memory
         if x.ndim == 2 or (x.ndim == 3 and channels == 1 and x.shape[-1] != 1):
             x = x.unsqueeze(-1)  # grey, the channel left out
         x = x.movedim(-1, -3) if x.ndim in (3, 4) else x

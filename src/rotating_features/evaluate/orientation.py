@@ -28,7 +28,7 @@ def orientation_map(z: Tensor, *, threshold: float = THRESHOLD) -> Tensor:
         Vectors of length at most 1; zero where no channel responds.
 
     Example:
-        >>> z = torch.tensor([[[3.0, 0.01], [4.0, 0.0]]]).view(1, 2, 2, 1, 1)  # one strong, one weak
+        >>> z = torch.tensor([[[3.0, 0.01], [4.0, 0.0]]]).view(1, 2, 2, 1, 1)  # strong, weak
         >>> orientation_map(z).flatten()
         tensor([0.6000, 0.8000])
     """

@@ -1,4 +1,4 @@
-"""Settings of an experiment. These dataclasses are the config file, the command line and its help."""
+"""Settings of an experiment: at once the config file, the command line and its help."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -63,10 +63,10 @@ class TrainConfig:
             _at_least(name, getattr(self, name), 1)
         _at_least("warmup_steps", self.warmup_steps, 0)
         _at_least("weight_decay", self.weight_decay, 0)
-        if not self.lr > 0 or (self.grad_clip is not None and not self.grad_clip > 0):
-            raise InputError(
-                f"lr and grad_clip should be above 0, got {self.lr} and {self.grad_clip}."
-            )
+        for name in ("lr", "grad_clip"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} should be above 0, got {value}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +85,17 @@ class EvaluateConfig:
 
     def __post_init__(self) -> None:
         _at_least("k", self.k, 1)
+        _at_least("magnitude_threshold", self.magnitude_threshold, 0)
+        if not self.distance_threshold > 0:
+            raise InputError(
+                f"distance_threshold should be above 0, got {self.distance_threshold}."
+            )
         if self.images is not None:
             _at_least("images", self.images, 1)
-        if unknown := [name for name in self.protocols if name not in PROTOCOLS]:
-            raise InputError(f"protocols should be among {list(PROTOCOLS)}, got {unknown}.")
+        if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
+            raise InputError(
+                f"protocols should be some of {list(PROTOCOLS)}, got {list(self.protocols)}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Results of several seeds, beside the paper's."""
 
 import math
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -11,8 +12,8 @@ from rich.table import Table
 from rotating_features._version import __version__
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import Experiment, to_dict
+from rotating_features.experiments.folders import Run
 from rotating_features.experiments.paper import FOUR_SHAPES, FOUR_SHAPES_WITHOUT_BINDING, Claim
-from rotating_features.experiments.run import Run
 from rotating_features.train.checkpoint import read_metrics
 from rotating_features.train.machine import describe
 
@@ -25,8 +26,8 @@ def published(experiment: Experiment) -> dict[str, Claim]:
     return table.get(experiment.model.rotation_dim, {})
 
 
-def summarise(runs: list[Run], rows: list[list[scores.Row]]) -> dict[str, dict[str, Any]]:
-    """Mean and standard error over seeds, by protocol and clustering."""
+def summarise(rows: list[list[scores.Row]]) -> dict[str, dict[str, Any]]:
+    """Mean and standard error over seeds, by protocol and clustering; a list of rows a seed."""
     by_seed = [scores.summarise(group) for group in rows]
     return {
         f"{protocol}, {clustering}": {
@@ -66,8 +67,8 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
         title=f"{runs[0].name}, n={model.rotation_dim}, {seeds} seed{'s'[: seeds > 1]}",
         title_justify="left",
     )
-    shown.add_column("protocol, clustering")
-    shown.add_column("test images", justify="right")
+    shown.add_column("scored by")
+    shown.add_column("images", justify="right")
     for name in METRICS.values():
         shown.add_column(name, justify="right")
     for way, values in summary.items():
@@ -77,18 +78,21 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     if claims := published(runs[0].experiment):
         shown.add_section()
         cells = [_cell(name, claims[name]._asdict()) if name in claims else "-" for name in METRICS]
-        shown.add_row("the paper, rf2023, 100,000 steps, 4 seeds", "10,000", *cells)
+        shown.add_row("the paper (rf2023)", "10,000", *cells)
     return shown
 
 
 def commit() -> str:
-    """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout."""
+    """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout.
+
+    On a machine that has the code without its history, ``ROTATING_FEATURES_COMMIT`` tells.
+    """
     here = Path(__file__).parent
     try:
         name = _git(here, "rev-parse", "HEAD")
         changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
     except (OSError, subprocess.SubprocessError):
-        return "unknown"
+        return os.environ.get("ROTATING_FEATURES_COMMIT", "unknown")
     return name + ("+" if changed else "")
 
 

@@ -1,116 +1,32 @@
 """One experiment from data to pictures, seed after seed."""
 
 import dataclasses
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.progress import track
 
-from rotating_features._version import __version__
-from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.data import DATASETS, ImageDataset, NpzDataset, Split
 from rotating_features.evaluate import DEFAULT_PROTOCOL, cluster, orientation_map, score
 from rotating_features.evaluate.discover import sort_labels
 from rotating_features.experiments import scores
-from rotating_features.experiments.config import (
-    EvaluateConfig,
-    Experiment,
-    differences,
-    from_dict,
-    to_dict,
-)
+from rotating_features.experiments.config import EvaluateConfig, Experiment, to_dict
+from rotating_features.experiments.folders import Run
 from rotating_features.models import RotatingAutoEncoder, load
 from rotating_features.plots import grid, learning_curve
 from rotating_features.train import train
-from rotating_features.train.checkpoint import CONFIG_FILE, read_metrics, steps_done
+from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import pick_compile, pick_precision
 
 VALIDATION_IMAGES = 200
 PICTURES = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """One seed of an experiment, and where it lives."""
-
-    folder: Path
-    name: str
-    preset: str
-    seed: int
-    experiment: Experiment
-
-    @property
-    def title(self) -> str:
-        return f"{self.name}, seed {self.seed}"
-
-
-def open_runs(
-    folder: Path,
-    name: str,
-    preset: str,
-    experiment: Experiment,
-    seeds: Iterable[int],
-    *,
-    resume: bool,
-) -> list[Run]:
-    """Folders for these seeds, new or to be resumed; nothing is written if one of them will not do."""
-    runs = [Run(folder / f"seed-{seed}", name, preset, seed, experiment) for seed in seeds]
-    for run in runs:
-        if run.folder.exists() and not run.folder.is_dir():
-            raise InputError(f"{run.folder} should be a folder for the run, but is a file.")
-        if not run.folder.exists() or not any(run.folder.iterdir()):
-            continue
-        if not resume:
-            raise InputError(
-                f"The run folder {run.folder} exists already.\n"
-                "  Continue it with --resume, or start another one with --name."
-            )
-        _check_same(run, read_run(run.folder))
-    for run in runs:
-        settings = {
-            "experiment": name,
-            "preset": preset,
-            "seed": run.seed,
-            "version": __version__,
-            "settings": to_dict(experiment),
-        }
-        with replacing(run.folder / CONFIG_FILE) as partial:
-            partial.write_text(json.dumps(settings, indent=2) + "\n")
-    return runs
-
-
-def read_run(folder: Path) -> Run:
-    """The run that lives in ``folder``, a seed's folder."""
-    path = folder / CONFIG_FILE
-    if not path.is_file():
-        raise InputError(
-            f"{folder} should be the folder of a run, but has no {CONFIG_FILE}.\n"
-            "  See: rotating-features list"
-        )
-    try:
-        stored = json.loads(path.read_text())
-        experiment = from_dict(Experiment, stored["settings"])
-        return Run(folder, stored["experiment"], stored["preset"], int(stored["seed"]), experiment)
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} should be the settings of a run, but is damaged: {error}"
-        ) from error
-
-
-def find_runs(folder: Path) -> list[Path]:
-    """Folders of all seeds in ``folder``, which may be a seed's folder itself."""
-    if (folder / CONFIG_FILE).is_file():
-        return [folder]
-    found = [path.parent for path in folder.glob(f"seed-*/{CONFIG_FILE}")]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("seed-")))
-
-
 def resolve(experiment: Experiment, device: torch.device) -> Experiment:
-    """The experiment with every ``auto`` decided for this machine, so that resuming decides alike."""
+    """The experiment with every ``auto`` decided for this machine; a resumed run keeps it so."""
     t = experiment.train
     precision = pick_precision(device) if t.precision == "auto" else t.precision
     wanted = (
@@ -150,7 +66,7 @@ def train_run(run: Run, device: torch.device, *, quiet: bool = False) -> None:
         weight_decay=t.weight_decay,
         seed=run.seed,
         precision="bfloat16" if t.precision == "bfloat16" else "float32",
-        compile=t.compile == "yes",
+        compiled=t.compile == "yes",
         log_every=t.log_every,
         checkpoint_every=t.checkpoint_every,
         validate_every=t.validate_every,
@@ -239,24 +155,3 @@ def _validation(experiment: Experiment) -> Callable[[RotatingAutoEncoder], dict[
         }
 
     return validate
-
-
-def _check_same(run: Run, stored: Run) -> None:
-    """A run may be resumed for longer, and logged or scored otherwise, but not as another one."""
-    may_change = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
-    changed = [
-        change
-        for change in differences(stored.experiment, run.experiment)
-        if not change.startswith(may_change)
-    ]
-    if stored.name != run.name:
-        changed.insert(0, f"experiment {stored.name} -> {run.name}")
-    if changed:
-        raise InputError(
-            f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
-            "  Leave them out to resume it, or start another run with --name."
-        )
-    if (done := steps_done(run.folder)) > run.experiment.train.steps:
-        raise InputError(
-            f"{run.folder} has done {done} steps, more than the {run.experiment.train.steps} asked for."
-        )

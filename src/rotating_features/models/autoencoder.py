@@ -1,6 +1,6 @@
 """The paper's autoencoder of rotating features, its architecture table kept as data."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -167,7 +167,7 @@ def _advance(layer: nn.Module, s: Tensor) -> Tensor:
     return layer.advance(s)
 
 
-def _layer(row: Row, c_in: int, c_out: int, **options: object) -> RotatingLayer:
+def _layer(row: Row, c_in: int, c_out: int, **options: Any) -> RotatingLayer:
     if row.layer == "conv":
         return RotatingConv2d(c_in, c_out, 3, stride=row.stride, padding=1, **options)
     return RotatingConvTranspose2d(

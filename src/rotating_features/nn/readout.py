@@ -7,7 +7,7 @@ from rotating_features._check import check_shape
 
 
 class Readout(nn.Module):
-    r"""Pixels from magnitudes: :math:`\hat x = \sigma(w_c \lVert z\rVert + b_c)`, one pair a channel.
+    r"""Pixels from magnitudes, :math:`\hat x = \sigma(w_c \lVert z\rVert + b_c)` in channel c.
 
     Starts as the identity under the sigmoid, ``w = 1`` and ``b = 0``. (The paper's text has the
     two swapped; with ``w = 0`` no gradient would reach the network.)

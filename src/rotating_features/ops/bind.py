@@ -6,7 +6,6 @@ r"""Binding: a unit responds strongly only if its inputs point the same way.
 that disagree in orientation cancel in ``psi`` but not in ``chi``, and the average falls.
 """
 
-import torch
 from torch import Tensor
 
 from rotating_features.vectors import magnitude
@@ -16,6 +15,7 @@ def bind(psi: Tensor, chi: Tensor) -> Tensor:
     """Magnitude after binding, (b, n, ...) and (b, ...) -> (b, ...).
 
     Example: inputs that agree keep their magnitude, inputs that cancel are halved.
+        >>> import torch
         >>> bind(torch.tensor([[3.0, 4.0]]), torch.tensor([5.0]))
         tensor([5.])
         >>> bind(torch.tensor([[0.0, 0.0]]), torch.tensor([5.0]))

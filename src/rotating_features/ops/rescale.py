@@ -10,7 +10,7 @@ from rotating_features.vectors import ROTATION, magnitude
 
 
 def rescale(psi: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
-    """Vectors along ``psi`` of length ``m``, and that length: (b, n, ...), (b, ...) -> the same two.
+    """Vectors along ``psi`` of length ``m``, and that length; (b, n, ...), (b, ...) -> the same.
 
     A zero vector has no direction and stays zero, whatever its ``m``; hence the length is
     returned too. Gradients are finite everywhere.

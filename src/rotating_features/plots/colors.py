@@ -47,7 +47,7 @@ def color_image(image: Tensor) -> np.ndarray:
 
 
 def _project(directions: Tensor) -> np.ndarray:
-    n, h, w = directions.shape
+    _, h, w = directions.shape
     points = directions.flatten(1).T
     length = points.norm(dim=1, keepdim=True)
     there = length.squeeze(1) > 1e-6

@@ -31,7 +31,7 @@ def save_checkpoint(folder: Path, step: Step, done: int) -> None:
 
 
 def load_checkpoint(folder: Path, step: Step) -> int:
-    """Put ``step`` back to where the run stopped; how many steps are done, 0 without a checkpoint."""
+    """Put ``step`` back to where the run stopped; the steps done, 0 without a checkpoint."""
     for left_over in folder.glob(f"*{SUFFIX}"):
         left_over.unlink()
     path = folder / TRAINER_FILE

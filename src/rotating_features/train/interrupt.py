@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 (a request, not an error)
     """The run was asked to stop; it saved its state first."""
 
     def __init__(self, done: int) -> None:
@@ -19,10 +19,10 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     """Yield a function that says whether Ctrl-C (or SIGTERM) has come; a second one is a crash."""
     came = False
 
-    def remember(number: int, frame: FrameType | None) -> None:
+    def remember(number: int, _: FrameType | None) -> None:
         nonlocal came
         came = True
-        signal.signal(number, before[number])
+        signal.signal(number, before[signal.Signals(number)])
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -29,7 +29,7 @@ def train(
     weight_decay: float = 0.0,
     seed: int = 0,
     precision: Precision = "float32",
-    compile: bool = False,
+    compiled: bool = False,
     log_every: int = 50,
     checkpoint_every: int = 1_000,
     validate_every: int = 1_000,
@@ -46,7 +46,7 @@ def train(
         steps: Steps in all, those done before included.
         batch_size, seed: Decide, with the step's number, which images a step sees.
         lr, warmup_steps: The learning rate, and over how many steps it rises to that linearly.
-        grad_clip, weight_decay, precision, compile: As in :class:`Step`.
+        grad_clip, weight_decay, precision, compiled: As in :class:`Step`.
         log_every, checkpoint_every, validate_every: In steps.
         validate: Gives scores of the model to log along the way.
         title: What stands before the progress bar.
@@ -60,7 +60,7 @@ def train(
         grad_clip=grad_clip,
         weight_decay=weight_decay,
         precision=precision,
-        compile=compile,
+        compiled=compiled,
     )
     batches = Batches(len(dataset), batch_size=batch_size, seed=seed)
     done = load_checkpoint(folder, step)

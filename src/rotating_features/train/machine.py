@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -70,31 +71,23 @@ def describe() -> dict[str, str | int]:
     """The machine in words, for result files."""
     return {
         "cpu": _cpu_name(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1,
+        "cores": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
 
 
-def _cpu_flags() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next((line for line in file if line.startswith("flags")), "")
-    except OSError:
-        return ""
-
-
 def _multiplies_bfloat16() -> bool:
-    return any(flag in _cpu_flags().split() for flag in ("avx512_bf16", "amx_bf16"))
+    return not {"avx512_bf16", "amx_bf16"}.isdisjoint(_cpuinfo("flags").split())
 
 
 def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            line = next((line for line in file if line.startswith("model name")), "")
-    except OSError:
-        line = ""
-    return line.partition(":")[2].strip() or platform.processor() or platform.machine()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _cpuinfo(key: str) -> str:
+    """What Linux says of the processor; empty elsewhere."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")

@@ -21,7 +21,7 @@ class Step:
         grad_clip: Largest norm of all gradients together, or None.
         weight_decay: L2 penalty inside Adam.
         precision: Of the convolutions; weights, norms and the loss stay in float32.
-        compile: Whether to run through ``torch.compile``.
+        compiled: Whether to run through ``torch.compile``.
     """
 
     def __init__(
@@ -31,9 +31,10 @@ class Step:
         grad_clip: float | None = 0.1,
         weight_decay: float = 0.0,
         precision: Precision = "float32",
-        compile: bool = False,
+        compiled: bool = False,
     ) -> None:
-        self.model = model.train().to(memory_format=torch.channels_last)
+        self.model = model.train()
+        self.model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.parameters = list(model.parameters())
         self.device = self.parameters[0].device
         self.grad_clip = grad_clip
@@ -53,7 +54,7 @@ class Step:
             capturable=on_gpu,
         )
         self._loss: Callable[[Tensor], Tensor] = (
-            torch.compile(self._eager_loss) if compile else self._eager_loss
+            torch.compile(self._eager_loss) if compiled else self._eager_loss
         )
         self._graph: _Graph | None = None
 

@@ -1,0 +1,27 @@
+# Needs Python 3.10 or newer with pip and venv; everything else is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test install bench clean
+
+demo: install  ## Train on 4Shapes for minutes on a CPU, score the model and draw what it sees.
+	$(BIN)/rotating-features train 4shapes --preset quick --name demo --resume
+
+test: install  ## What CI runs: lint, types, tests.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/pytest
+
+bench: install  ## The training step against a plain reading of the paper.
+	$(BIN)/python benchmarks/bench_step.py
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv

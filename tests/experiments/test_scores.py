@@ -1,0 +1,54 @@
+import math
+from pathlib import Path
+
+import torch
+
+from rotating_features.experiments import scores
+from rotating_features.experiments.config import EvaluateConfig
+
+
+def rows(protocol: str = "blind", clustering: str = "kmeans k=5", values=(0.5, 1.0)) -> list:
+    t = torch.tensor(values, dtype=torch.double)
+    batch = {protocol: dict.fromkeys(scores.SCORES, t)}
+    return scores.to_rows([batch], clustering=clustering)
+
+
+def test_rows_of_several_batches_are_numbered_through() -> None:
+    batch = {"blind": dict.fromkeys(scores.SCORES, torch.zeros(3))}
+    assert [row["image"] for row in scores.to_rows([batch, batch], clustering="")] == [*range(6)]
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    scores.merge(tmp_path, rows())
+    assert scores.read(tmp_path) == rows()
+
+
+def test_scores_taken_in_another_way_are_kept(tmp_path: Path) -> None:
+    scores.merge(tmp_path, rows("rf2023"))
+    scores.merge(tmp_path, rows("blind"))
+    scores.merge(tmp_path, rows("blind", values=(0.0, 0.25)))
+    assert scores.read(tmp_path) == [*rows("rf2023"), *rows("blind", values=(0.0, 0.25))]
+
+
+def test_images_without_objects_are_dropped_and_counted() -> None:
+    summary = scores.summarise(rows(values=(0.5, math.nan, 1.0)))["blind", "kmeans k=5"]
+    assert summary["ari_bg"] == 0.75
+    assert (summary["images"], summary["dropped"]) == (3, 1)
+
+
+def test_nothing_but_images_without_objects_gives_nan() -> None:
+    assert math.isnan(scores.summarise(rows(values=(math.nan,)))["blind", "kmeans k=5"]["ari_bg"])
+
+
+def test_a_folder_without_scores_has_none(tmp_path: Path) -> None:
+    assert scores.read(tmp_path) == []
+
+
+def test_clusterings_are_told_apart() -> None:
+    ways = [
+        EvaluateConfig(k=5),
+        EvaluateConfig(k=6),
+        EvaluateConfig(cluster="agglomerative"),
+        EvaluateConfig(cluster="agglomerative", distance_threshold=2.5),
+    ]
+    assert len({scores.describe(way) for way in ways}) == len(ways)

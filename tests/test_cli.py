@@ -1,0 +1,286 @@
+import errno
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+import rotating_features as rf
+from rotating_features.cli import COMMANDS, main
+from rotating_features.data import FourShapes
+from rotating_features.experiments import EXPERIMENTS, scores
+from rotating_features.train.checkpoint import read_metrics
+
+TINY = (
+    "--train.steps 2 --train.batch-size 2 --train.validate-every 2 --train.log-every 1 "
+    "--model.hidden-dim 2 --model.rotation-dim 2 --evaluate.images 3"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def _few_images_to_validate_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotating_features.experiments.run.VALIDATION_IMAGES", 2)
+
+
+def train(runs: Path, *words: str) -> int:
+    return main(["train", "4shapes", "--runs", str(runs), *TINY, *words])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def assert_explained(capsys: pytest.CaptureFixture, status: int, *words: str) -> None:
+    """Status 2, a message with these words, no traceback."""
+    captured = capsys.readouterr()
+    text = " ".join((captured.err + captured.out).split())
+    assert status == 2
+    assert "Traceback" not in text
+    for word in words:
+        assert word in text
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("preset", ["paper", "quick"])
+def test_every_experiment_trains_evaluates_saves_and_resumes(
+    tmp_path: Path, experiment: str, preset: str
+) -> None:
+    words = ["train", experiment, "--runs", str(tmp_path), "--preset", preset, *TINY]
+    assert main(words) == 0
+    folder = tmp_path / experiment / "seed-0"
+    expected = {"config.json", "model.safetensors", "trainer.pt", "metrics.jsonl", "scores.csv"}
+    assert expected <= {path.name for path in folder.iterdir()}
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        "objects.png",
+        "learning-curve.png",
+    }
+    assert main([*words, "--resume", "--train.steps", "3"]) == 0
+    assert [row["step"] for row in read_metrics(folder) if "loss" in row] == [1, 2, 3]
+    assert rf.load(tmp_path / experiment).settings["rotation_dim"] == 2
+
+
+def test_several_seeds_are_trained_and_averaged(tmp_path: Path) -> None:
+    assert train(tmp_path, "--seeds", "0", "3") == 0
+    summary = json.loads((tmp_path / "4shapes" / "summary.json").read_text())
+    assert summary["seeds"] == [0, 3]
+    score = summary["scores"]["rf2023, kmeans k=5"]["ari_bg"]
+    assert score["mean"] == pytest.approx(sum(score["per_seed"]) / 2)
+    weights = [rf.load(tmp_path / "4shapes" / f"seed-{s}").readout.weight for s in (0, 3)]
+    assert not torch.equal(*weights)
+
+
+def test_resuming_takes_the_seeds_and_settings_of_the_run(tmp_path: Path) -> None:
+    train(tmp_path, "--seeds", "1", "2")
+    assert main(["train", "4shapes", "--runs", str(tmp_path), "--resume"]) == 0
+    summary = json.loads((tmp_path / "4shapes" / "summary.json").read_text())
+    assert summary["seeds"] == [1, 2]
+    assert summary["settings"]["model"]["hidden_dim"] == 2
+
+
+def test_a_seed_gives_the_same_model_alone_and_among_others(tmp_path: Path) -> None:
+    train(tmp_path, "--seeds", "0", "1", "--name", "both")
+    train(tmp_path, "--seeds", "1", "--name", "one")
+    one, other = rf.load(tmp_path / "both" / "seed-1"), rf.load(tmp_path / "one")
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_the_options_of_the_layers_reach_the_model(tmp_path: Path) -> None:
+    assert train(tmp_path, "--model.no-binding", "--model.no-bias-in-magnitude") == 0
+    settings = rf.load(tmp_path / "4shapes").settings
+    assert not settings["binding"]
+    assert not settings["bias_in_magnitude"]
+
+
+def test_evaluating_in_another_way_keeps_the_scores_there_are(tmp_path: Path) -> None:
+    train(tmp_path)
+    folder = tmp_path / "4shapes"
+    before = scores.read(folder / "seed-0")
+    words = ["--cluster", "agglomerative", "--distance-threshold", "2", "--protocol", "rf2023"]
+    assert main(["evaluate", str(folder), *words]) == 0
+    after = scores.read(folder / "seed-0")
+    assert after[: len(before)] == before
+    new = {(row["protocol"], row["clustering"]) for row in after[len(before) :]}
+    assert new == {("rf2023", "agglomerative t=2")}
+
+
+def test_evaluating_again_gives_the_same_scores(tmp_path: Path) -> None:
+    train(tmp_path)
+    path = tmp_path / "4shapes" / "seed-0" / scores.FILE
+    before = path.read_bytes()
+    assert main(["evaluate", str(tmp_path / "4shapes" / "seed-0")]) == 0
+    assert path.read_bytes() == before
+
+
+def test_data_written_to_files_trains_the_same_model(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(FourShapes, "__len__", lambda self: 30)
+    data = tmp_path / "data"
+    assert main(["data", "4shapes", "--out", str(data)]) == 0
+    assert sorted(path.name for path in data.iterdir()) == [
+        "4Shapes_test.npz",
+        "4Shapes_train.npz",
+        "4Shapes_val.npz",
+    ]
+    train(tmp_path, "--name", "drawn")
+    train(tmp_path, "--name", "read", "--data.path", str(data))
+    drawn, read = (rf.load(tmp_path / name) for name in ("drawn", "read"))
+    for a, b in zip(drawn.parameters(), read.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_data_that_exists_is_not_written_over(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(FourShapes, "__len__", lambda self: 3)
+    words = ["data", "4shapes", "--out", str(tmp_path), "--splits", "val"]
+    assert main(words) == 0
+    before = contents(tmp_path)
+    assert_explained(capsys, main(words), "exists already")
+    assert contents(tmp_path) == before
+
+
+def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, capsys) -> None:
+    from PIL import Image
+
+    train(tmp_path)
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    shapes = FourShapes("test")[0].image[0].mul(255).byte().numpy()
+    Image.fromarray(shapes).resize((50, 40)).save(pictures / "good.png")
+    (pictures / "bad.png").write_text("no picture")
+    out = tmp_path / "masks"
+    words = ["--model", str(tmp_path / "4shapes"), "--out", str(out)]
+    assert_explained(capsys, main(["segment", str(pictures), *words]), "bad.png cannot be read")
+    with Image.open(out / "good.png.labels.png") as mask:
+        assert mask.size == (50, 40)
+    assert main(["segment", str(pictures / "good.png"), *words, "--k", "3"]) == 0
+
+
+def test_list_shows_experiments_protocols_and_runs(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    capsys.readouterr()
+    assert main(["list", "--runs", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    for word in ("4shapes", "paper", "quick", "blind", "rf2023", "seed-0", "2 of 2"):
+        assert word in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, capsys) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert "usage" in capsys.readouterr().out
+
+
+def test_no_command_shows_the_commands(capsys) -> None:
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in COMMANDS)
+
+
+def test_an_unknown_command_is_explained(capsys) -> None:
+    assert_explained(capsys, main(["tarin"]), "got 'tarin'", "Did you mean 'train'?")
+
+
+def test_an_unknown_experiment_is_explained(capsys) -> None:
+    assert_explained(capsys, main(["train", "4shape"]), "got '4shape'", "Did you mean '4shapes'?")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--preset", "fast"], "'paper', 'quick'"),
+        (["--model.rotation-dim", "1"], "rotation_dim should be at least 2, got 1"),
+        (["--train.steps", "many"], "many"),
+        (["--train.stps", "1"], "--train.stps"),
+    ],
+)
+def test_wrong_options_are_explained(tmp_path: Path, capsys, words, wanted) -> None:
+    with pytest.raises(SystemExit) as stop:
+        train(tmp_path, *words)
+    assert_explained(capsys, stop.value.code, wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_folder_that_exists_is_left_as_it_is(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    before = contents(tmp_path)
+    assert_explained(capsys, train(tmp_path), "exists already", "--resume", "--name")
+    assert contents(tmp_path) == before
+
+
+def test_one_seed_that_exists_stops_all_before_they_start(tmp_path: Path, capsys) -> None:
+    train(tmp_path, "--seeds", "1")
+    status = train(tmp_path, "--seeds", "0", "1")
+    assert_explained(capsys, status, "seed-1", "exists already")
+    assert not (tmp_path / "4shapes" / "seed-0").exists()
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    before = contents(tmp_path)
+    status = train(tmp_path, "--resume", "--train.lr", "0.5")
+    assert_explained(capsys, status, "train.lr", "-> 0.5")
+    assert contents(tmp_path) == before
+
+
+def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    status = train(tmp_path, "--resume", "--train.steps", "1")
+    assert_explained(capsys, status, "has done 2 steps, more than the 1 asked for")
+
+
+def test_a_damaged_config_is_explained(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    (tmp_path / "4shapes" / "seed-0" / "config.json").write_text('{"experiment"')
+    status = main(["evaluate", str(tmp_path / "4shapes")])
+    assert_explained(capsys, status, "config.json", "damaged")
+
+
+def test_a_run_that_is_not_there_is_explained(tmp_path: Path, capsys) -> None:
+    assert_explained(capsys, main(["evaluate", str(tmp_path / "none")]), "There is no run at")
+
+
+def test_k_larger_than_the_number_of_pixels_is_explained(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    status = main(["evaluate", str(tmp_path / "4shapes"), "--k", "2000"])
+    assert_explained(capsys, status, "got k=2000")
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [(errno.ENOSPC, "Free some space"), (errno.EROFS, "read-only"), (errno.EACCES, "may write")],
+)
+def test_a_disk_that_says_no_costs_nothing_that_was_good(
+    tmp_path: Path, capsys, monkeypatch, code: int, advice: str
+) -> None:
+    train(tmp_path)
+    before = contents(tmp_path)
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError(code, os.strerror(code), str(self))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    status = train(tmp_path, "--resume", "--train.steps", "3")
+    assert_explained(capsys, status, advice, "intact")
+    monkeypatch.undo()
+    kept = contents(tmp_path)
+    assert {name: kept[name] for name in before} == before
+    assert train(tmp_path, "--resume", "--train.steps", "3") == 0
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path, capsys, monkeypatch) -> None:
+    draw, calls = FourShapes.draw, []
+
+    def interrupted_draw(self: FourShapes, indices):
+        calls.append(indices)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return draw(self, indices)
+
+    monkeypatch.setattr(FourShapes, "draw", interrupted_draw)
+    assert train(tmp_path) == 130
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 1 steps, all of them saved. Go on with --resume." in text
+    assert train(tmp_path, "--resume") == 0

@@ -1,0 +1,132 @@
+import copy
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from rotating_features.models import RotatingAutoEncoder
+from rotating_features.train import Step
+from rotating_features.train.machine import can_compile
+
+
+def make(**options) -> RotatingAutoEncoder:
+    torch.manual_seed(0)
+    return RotatingAutoEncoder(channels=1, size=(8, 8), hidden_dim=4, rotation_dim=3, **options)
+
+
+def images(b: int = 4) -> torch.Tensor:
+    return (torch.rand(b, 1, 8, 8) < 0.4).float()
+
+
+def test_a_step_is_forward_backward_clip_and_adam() -> None:
+    """Against the same four lines written out with PyTorch's own parts."""
+    ours, theirs = make(), make()
+    step = Step(ours, grad_clip=0.1, weight_decay=1e-2)
+    adam = torch.optim.Adam(theirs.parameters(), lr=1.0, weight_decay=1e-2)
+    for rate in (1e-3, 2e-3):
+        x = images()
+        loss = step(x, rate)
+        for group in adam.param_groups:
+            group["lr"] = rate
+        adam.zero_grad()
+        expected = F.mse_loss(theirs(x).reconstruction, x)
+        expected.backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
+        adam.step()
+        torch.testing.assert_close(loss, expected.detach())
+    for ours_p, theirs_p in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(ours_p, theirs_p, rtol=1e-4, atol=1e-6)
+
+
+def test_training_lowers_the_loss() -> None:
+    step, x = Step(make()), images()
+    first = step(x, 1e-2)
+    for _ in range(60):
+        last = step(x, 1e-2)
+    assert last < 0.7 * first
+
+
+def test_no_clipping_is_an_option() -> None:
+    clipped, free = make(), make()
+    x = images()
+    Step(clipped, grad_clip=1e-9)(x, 1e-2)
+    Step(free, grad_clip=None)(x, 1e-2)
+    assert any(
+        not torch.equal(a, b) for a, b in zip(clipped.parameters(), free.parameters(), strict=True)
+    )
+
+
+def test_the_state_is_all_that_the_next_step_depends_on() -> None:
+    x = images()
+    one = Step(make())
+    one(x, 1e-3)
+    state = copy.deepcopy(one.state_dict())
+    other = Step(make())
+    other.load_state_dict(state)
+    assert torch.equal(one(x, 1e-3), other(x, 1e-3))
+    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_bfloat16_is_close_to_float32() -> None:
+    x = images(16)
+    exact = Step(make())(x, 1e-3)
+    rounded = Step(make(), precision="bfloat16")(x, 1e-3)
+    assert not torch.equal(exact, rounded)
+    torch.testing.assert_close(exact, rounded, rtol=2e-2, atol=0)
+
+
+def test_weights_stay_in_float32_under_bfloat16() -> None:
+    step = Step(make(), precision="bfloat16")
+    step(images(), 1e-3)
+    assert {p.dtype for p in step.model.parameters()} == {torch.float32}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_compile(torch.device("cpu")), reason="needs a C++ compiler")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_compiled_step_gives_the_same_loss(precision) -> None:
+    plain, compiled = (
+        Step(make(), precision=precision),
+        Step(make(), precision=precision, compiled=True),
+    )
+    x = images(16)
+    for _ in range(3):
+        a, b = plain(x, 1e-3), compiled(x, 1e-3)
+    torch.testing.assert_close(a, b, rtol=1e-4 if precision == "float32" else 2e-2, atol=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_graph_on_a_gpu_gives_the_same_steps_as_the_cpu(compiled: bool) -> None:
+    cpu, gpu = Step(make()), Step(make().cuda(), compiled=compiled)
+    for _ in range(5):
+        x = images(16)
+        a, b = cpu(x, 1e-3), gpu(x.cuda(), 1e-3)
+    torch.testing.assert_close(a, b.cpu(), rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.gpu
+def test_warming_up_the_graph_leaves_no_trace() -> None:
+    """A rate of zero: weights, running means apart, must stay as they were."""
+    step = Step(make().cuda())
+    before = copy.deepcopy(list(step.model.parameters()))
+    step(images().cuda(), 0.0)
+    for a, b in zip(before, step.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    counts = {int(state["step"]) for state in step.optimiser.state.values()}
+    assert counts == {1}
+
+
+@pytest.mark.gpu
+def test_a_gpu_step_resumes_where_another_stopped() -> None:
+    xs = [images().cuda() for _ in range(4)]
+    one = Step(make().cuda())
+    for x in xs[:2]:
+        one(x, 1e-3)
+    state = copy.deepcopy(one.state_dict())
+    other = Step(make().cuda())
+    other.load_state_dict(state)
+    for x in xs[2:]:
+        a, b = one(x, 1e-3), other(x, 1e-3)
+    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
