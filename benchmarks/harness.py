@@ -50,6 +50,7 @@ def _peak_mb() -> float:
 
 def append_rows(name: str, rows: list[dict[str, object]]) -> Path:
     """Add rows to ``results/NAME.csv``, each with machine, versions and commit."""
+    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.csv"
     origin = {"commit": commit(), **describe()}
     full = [{**row, **origin} for row in rows]

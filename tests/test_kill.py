@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,12 +15,12 @@ import torch
 import rotating_features as rf
 from rotating_features.experiments.folders import read_run
 
-COMMAND = [
-    *(sys.executable, "-m", "rotating_features", "train", "4shapes", "--resume"),
-    *"--model.hidden-dim 2 --model.rotation-dim 2 --train.batch-size 2 --train.steps 60".split(),
-    *"--train.checkpoint-every 1 --train.log-every 1 --train.validate-every 60".split(),
-    *"--train.precision float32 --train.compile no --evaluate.images 2".split(),
-]
+COMMAND = shlex.split(
+    f"{sys.executable} -m rotating_features train 4shapes --resume "
+    "--model.hidden-dim 2 --model.rotation-dim 2 --train.batch-size 2 --train.steps 60 "
+    "--train.checkpoint-every 1 --train.log-every 1 --train.validate-every 60 "
+    "--train.precision float32 --train.compile no --evaluate.images 2"
+)
 
 
 def start(runs: Path) -> subprocess.Popen:

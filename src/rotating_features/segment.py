@@ -11,12 +11,14 @@ from PIL import Image, ImageOps
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.evaluate.discover import Discovery, discover
+from rotating_features.evaluate.images import eight_bits
 from rotating_features.models import RotatingAutoEncoder
 from rotating_features.plots.colors import PALETTE, color_labels
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 OUTPUTS = (".labels.png", ".overlay.png", ".uncertainty.png")
 REPORT = "objects.jsonl"
+MOST_OBJECTS = 255
 
 
 class Segmented(NamedTuple):
@@ -29,7 +31,7 @@ class Segmented(NamedTuple):
 
 def find_images(paths: Iterable[Path]) -> list[tuple[Path, Path]]:
     """Image files in ``paths``, folders searched through, each with the name its output gets."""
-    found: list[tuple[Path, Path]] = []
+    paths, found = list(paths), []
     for path in paths:
         if path.is_dir():
             inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in EXTENSIONS)
@@ -44,6 +46,13 @@ def find_images(paths: Iterable[Path]) -> list[tuple[Path, Path]]:
             f"No images found in {', '.join(map(str, paths))}; "
             f"wanted files ending in {', '.join(sorted(EXTENSIONS))}."
         )
+    sources: dict[Path, Path] = {}
+    for source, name in images:
+        if sources.setdefault(name, source).resolve() != source.resolve():
+            raise InputError(
+                f"{sources[name]} and {source} would both be written as {name}.\n"
+                "  Segment them one after the other, into two folders."
+            )
     return images
 
 
@@ -70,11 +79,15 @@ def segment(
     for source, name in images:
         try:
             with Image.open(source) as file:
-                picture = ImageOps.exif_transpose(file).convert("RGB")
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+                picture = eight_bits(ImageOps.exif_transpose(file)).convert("RGB")
+        except Exception as error:  # what decoders raise on damaged files knows no bounds
             yield Segmented(source, None, f"{source} cannot be read as an image: {error}")
             continue
         found = discover(model, picture, k=k, distance_threshold=distance_threshold)
+        if (count := int(found.objects)) > MOST_OBJECTS:
+            problem = f"{source} has {count} objects; a mask can hold {MOST_OBJECTS}. Pass --k."
+            yield Segmented(source, None, problem)
+            continue
         _write_pictures(out / name, picture, found)
         line = {"image": str(source), **_objects(found)}
         lines.append(line)

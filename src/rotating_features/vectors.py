@@ -50,7 +50,9 @@ def orientation(z: Tensor) -> Tensor:
         >>> orientation(torch.tensor([[3.0, 4.0]]))
         tensor([[0.6000, 0.8000]])
     """
-    return F.normalize(z, dim=ROTATION, eps=torch.finfo(z.dtype).tiny)
+    largest = z.abs().amax(ROTATION, keepdim=True)
+    z = z / torch.where(largest == 0, 1, largest)  # or squares of tiny numbers would vanish
+    return F.normalize(z, dim=ROTATION)
 
 
 def check_rotation_dim(n: int) -> None:

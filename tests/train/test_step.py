@@ -100,10 +100,10 @@ def test_the_compiled_step_gives_the_same_loss(precision) -> None:
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_graph_on_a_gpu_gives_the_same_steps_as_the_cpu(compiled: bool) -> None:
     cpu, gpu = Step(make()), Step(make().cuda(), compiled=compiled)
-    for _ in range(5):
+    for tolerance in (1e-3, 5e-3, 1e-2, 2e-2):  # TF32, and steps add up
         x = images(16)
         a, b = cpu(x, 1e-3), gpu(x.cuda(), 1e-3)
-    torch.testing.assert_close(a, b.cpu(), rtol=2e-3, atol=1e-5)
+        torch.testing.assert_close(a, b.cpu(), rtol=tolerance, atol=0)
 
 
 @pytest.mark.gpu

@@ -14,7 +14,7 @@ def uniform(*address: int | np.ndarray) -> np.ndarray:
 
     Example:
         >>> uniform(0, 1, np.arange(3)).round(3)
-        array([0.186, 0.863, 0.172])
+        array([0.269, 0.275, 0.367])
     """
     key = np.zeros(1, dtype=np.uint64)
     for part in address:

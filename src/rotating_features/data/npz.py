@@ -1,6 +1,5 @@
 """Datasets as npz files with ``images`` and ``labels``, the format the paper's data comes in."""
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -66,15 +65,18 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
             f"  Write one with: rotating-features data 4shapes --out {path.parent}"
         )
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
             images, labels = file["images"], file["labels"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file fails in zip, zlib, NumPy or its header's parser
         raise InputError(f"{path} should be {wanted}, but could not be read: {error}") from error
     if images.ndim == 3:
         images = images[:, None]
-    if images.ndim != 4 or labels.shape != (len(images), *images.shape[2:]) or not len(images):
+    fits = images.ndim == 4 and images.size and labels.shape == (len(images), *images.shape[2:])
+    if not fits or images.dtype.kind not in "buif" or labels.dtype.kind not in "bui":
         raise InputError(
-            f"{path} should be {wanted}, got images {images.shape} and labels {labels.shape}."
+            f"{path} should be {wanted} as numbers, got images {images.shape} of {images.dtype} "
+            f"and labels {labels.shape} of {labels.dtype}."
         )
     if not (images.min() >= 0 and images.max() <= 1):  # also true of nan
         raise InputError(

@@ -106,8 +106,8 @@ def sort_labels(labels: Tensor, centers: Tensor) -> Tensor:
     """
     k = centers.shape[1]
     size = F.one_hot(labels.flatten(1) + 1, k + 1)[..., 1:].sum(1).float()  # (b, k)
-    length = centers.norm(dim=2).nan_to_num(nan=torch.inf)
-    background = (length == length.amin(1, keepdim=True)) & (length < 0.5)
+    length = centers.norm(dim=2).masked_fill(size == 0, torch.inf)
+    background = F.one_hot(length.argmin(1), k).bool() & (length < 0.5)
     order = size.masked_fill(background, torch.inf).argsort(dim=1, descending=True)
     name = order.argsort(dim=1) + ~background.any(1, keepdim=True)
     renamed = name.gather(1, labels.flatten(1).clamp(min=0)).view_as(labels)

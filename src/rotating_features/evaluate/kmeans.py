@@ -60,6 +60,7 @@ def kmeans(
             f"k should lie between 1 and the number of points, got k={k} for {fewest} points."
         )
 
+    points = points.masked_fill(~mask.unsqueeze(2), 0)  # not even a nan may leak out of there
     weight = mask.to(points.dtype)
     centers = _start(points, k, weight, restarts, seed)
     enough = tol * _variance(points, weight)
@@ -128,11 +129,13 @@ def _start(x: Tensor, k: int, keep: Tensor, restarts: int, seed: int) -> Tensor:
     u = torch.from_numpy(rng.random((k, restarts, trials))).to(x)  # the same for every problem
     rows = torch.arange(len(x), device=x.device).view(-1, 1, 1)
     far = keep.unsqueeze(1).expand(-1, restarts, -1)  # (b, r, p), what the next draw is weighted by
+    last = (keep * torch.arange(x.shape[1], device=x.device)).argmax(1).view(-1, 1, 1)
     chosen = []
     for draw in u:
         total = far.cumsum(2)
         goal = draw.unsqueeze(0) * total[:, :, -1:]
-        index = torch.searchsorted(total, goal.contiguous(), right=True).clamp(max=x.shape[1] - 1)
+        index = torch.searchsorted(total, goal.contiguous(), right=True)
+        index = torch.minimum(index, last)  # past the end if no point is far from all centres
         candidate = x[rows, index]  # (b, r, trials, d)
         after = _distances(x, candidate) * keep[:, None, None]
         if chosen:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
 from rotating_features.evaluate.cluster import Method, cluster
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
@@ -42,6 +43,8 @@ def score(
         ``{protocol: {score: (b,) tensor}}``, with the scores ``mse``, ``ari_bg``, ``mbo_i``,
         ``clusters`` and ``uncertainty``.
     """
+    if unknown := set(protocols) - set(PROTOCOLS):
+        raise InputError(f"A protocol should be one of {list(PROTOCOLS)}, got {sorted(unknown)}.")
     device = next(model.parameters()).device
     total = len(dataset) if images is None else min(images, len(dataset))
     for start in range(0, total, batch_size):

@@ -132,10 +132,7 @@ class RotatingAutoEncoder(nn.Module):
         self.readout = Readout(channels, sigmoid=not features)
 
     def forward(self, x: Tensor) -> Output:
-        h, w = self.size
-        check_shape("x", x, "b c h w", c=self.channels, h=h, w=w, hint="Resize images first.")
-        if self.prepare is None and not torch.compiler.is_compiling():
-            check_image_values("x", x)
+        self._check(x)
         return self.autoencode(x)
 
     def autoencode(self, x: Tensor) -> Output:
@@ -144,7 +141,14 @@ class RotatingAutoEncoder(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """The bottleneck's features, (b, c, h, w) -> (b, n, 2d)."""
+        self._check(x)
         return unstack(self._encode(x))
+
+    def _check(self, x: Tensor) -> None:
+        h, w = self.size
+        check_shape("x", x, "b c h w", c=self.channels, h=h, w=w, hint="Resize images first.")
+        if self.prepare is None and not torch.compiler.is_compiling():
+            check_image_values("x", x)
 
     def _encode(self, x: Tensor) -> Tensor:
         x = x if self.prepare is None else self.prepare(x)

@@ -22,6 +22,7 @@ def rescale(psi: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
                 [0., 0.]]), tensor([10.,  0.]))
     """
     norm = magnitude(psi)
-    somewhere = norm > 0
+    somewhere = norm != 0  # true of nan, which must not be hidden
     m = torch.where(somewhere, m, 0)
-    return psi * (m / torch.where(somewhere, norm, 1)).unsqueeze(ROTATION), m
+    unit = psi / torch.where(somewhere, norm, 1).unsqueeze(ROTATION)  # m / norm could overflow
+    return unit * m.unsqueeze(ROTATION), m

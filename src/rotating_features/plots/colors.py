@@ -55,7 +55,7 @@ def _project(directions: Tensor) -> np.ndarray:
     if there.any():
         centered = points[there] - points[there].mean(0)
         axes = torch.linalg.svd(centered.T @ centered).U[:, :3]
-        axes = axes * axes.sum(0).sign()  # an axis has no sign of its own: fix one
+        axes = torch.where(axes.sum(0) < 0, -axes, axes)  # an axis has no sign of its own: fix one
         shown = torch.zeros(len(centered), 3)
         shown[:, : axes.shape[1]] = centered @ axes
         reach = shown.abs().amax(0).clamp(min=1e-6)
