@@ -7,7 +7,7 @@ object it belongs.
 """
 
 import torch
-from torch import Tensor, linalg
+from torch import Tensor
 from torch.nn import functional as F
 
 from rotating_features._check import InputError
@@ -40,7 +40,10 @@ def magnitude(z: Tensor) -> Tensor:
         >>> magnitude(torch.tensor([[3.0, 4.0]]))
         tensor([5.])
     """
-    return linalg.vector_norm(z, dim=ROTATION)
+    squares = z.square().sum(ROTATION)  # linalg.vector_norm takes four times as long on the CPU
+    somewhere = squares != 0
+    length = torch.where(somewhere, squares, 1).sqrt()  # the root of 0 has an infinite slope
+    return torch.where(somewhere, length, 0)
 
 
 def orientation(z: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ class _Convolution(RotatingLayer):
         return self.linear_map(folded).movedim(1, -1).unflatten(0, s.shape[:2])
 
     def _normalise(self, m: Tensor) -> Tensor:
-        return self.norm(m.movedim(-1, 1)).movedim(1, -1)
+        return self.norm(m.flatten(0, -2)).view_as(m)  # every pixel is one more item of the batch
 
 
 class RotatingConv2d(_Convolution):
@@ -50,7 +50,7 @@ class RotatingConv2d(_Convolution):
     ) -> None:
         super().__init__(
             nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=False),
-            nn.BatchNorm2d(out_channels),
+            nn.BatchNorm1d(out_channels),
             channels=(in_channels, out_channels),
             fan_in=in_channels * kernel_size**2,
             rotation_dim=rotation_dim,
@@ -100,7 +100,7 @@ class RotatingConvTranspose2d(_Convolution):
             nn.ConvTranspose2d(
                 in_channels, out_channels, kernel_size, stride, padding, output_padding, bias=False
             ),
-            nn.BatchNorm2d(out_channels),
+            nn.BatchNorm1d(out_channels),
             channels=(in_channels, out_channels),
             # PyTorch reads fan_in off axis 1 of the weight, which here holds the output channels.
             fan_in=out_channels * kernel_size**2,

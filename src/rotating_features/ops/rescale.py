@@ -9,6 +9,10 @@ from torch import Tensor
 from rotating_features.vectors import ROTATION, magnitude
 
 
+SHORTEST = 1e-12
+"""A shorter vector counts as zero."""
+
+
 def rescale(psi: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
     """Vectors along ``psi`` of length ``m``, and that length; (b, n, ...), (b, ...) -> the same.
 
@@ -22,7 +26,7 @@ def rescale(psi: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
                 [0., 0.]]), tensor([10.,  0.]))
     """
     norm = magnitude(psi)
-    somewhere = norm != 0  # true of nan, which must not be hidden
-    m = torch.where(somewhere, m, 0)
-    unit = psi / torch.where(somewhere, norm, 1).unsqueeze(ROTATION)  # m / norm could overflow
-    return unit * m.unsqueeze(ROTATION), m
+    nowhere = norm < SHORTEST  # false of nan, which must not be hidden
+    m = torch.where(nowhere, 0, m)
+    stretch = m / torch.where(nowhere, 1, norm)  # one division a vector, not one an entry
+    return psi * stretch.unsqueeze(ROTATION), m
