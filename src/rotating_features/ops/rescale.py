@@ -8,7 +8,6 @@ from torch import Tensor
 
 from rotating_features.vectors import ROTATION, magnitude
 
-
 SHORTEST = 1e-12
 """A shorter vector counts as zero."""
 

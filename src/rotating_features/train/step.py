@@ -53,7 +53,7 @@ class Step:
             fused=True,
             capturable=on_gpu,
         )
-        # Inductor would take (b, h, w, c) for (b, c, h, w) and lay it out anew; ours is laid out well.
+        # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
         options = {"layout_optimization": False}
         self._loss: Callable[[Tensor], Tensor] = (
             torch.compile(self._eager_loss, options=options) if compiled else self._eager_loss
