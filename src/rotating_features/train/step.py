@@ -54,10 +54,9 @@ class Step:
             capturable=on_gpu,
         )
         # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
-        options = {"layout_optimization": False}
-        self._loss: Callable[[Tensor], Tensor] = (
-            torch.compile(self._eager_loss, options=options) if compiled else self._eager_loss
-        )
+        self._loss: Callable[[Tensor], Tensor] = self._eager_loss
+        if compiled:
+            self._loss = torch.compile(self._eager_loss, options={"layout_optimization": False})
         self._graph: _Graph | None = None
 
     def __call__(self, x: Tensor, rate: float) -> Tensor:

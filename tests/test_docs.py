@@ -1,0 +1,71 @@
+"""What the README and the guide say is true."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tyro
+
+from rotating_features import cli
+from rotating_features.cli import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
+ARGUMENTS = {
+    "train": cli.TrainArgs,
+    "evaluate": cli.EvaluateArgs,
+    "segment": cli.SegmentArgs,
+    "list": cli.ListArgs,
+    "data": cli.DataArgs,
+}
+TINY = shlex.split(
+    "--train.steps 2 --train.batch-size 2 --model.hidden-dim 2 --model.rotation-dim 2 "
+    "--evaluate.images 2 --train.validate-every 2 --train.compile no"
+)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+    return [line.partition("#")[0].strip() for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_code_runs(page: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "runs/demo" in page.read_text():
+        assert main(["train", "4shapes", "--name", "demo", *TINY]) == 0
+    exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {})
+
+
+@pytest.mark.parametrize("line", [line for line in commands() if line.startswith("make")])
+def test_the_makefile_has_every_target(line: str) -> None:
+    assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in commands() if line.startswith("rotating-features")]
+)
+def test_every_command_is_understood(line: str) -> None:
+    command, *words = shlex.split(line)[1:]
+    tyro.cli(ARGUMENTS[command], args=words)
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_paper_to_code_names_things_that_exist() -> None:
+    text = (ROOT / "docs" / "paper-to-code.md").read_text()
+    source = ROOT / "src" / "rotating_features"
+    for name in re.findall(r"`([a-z_/]+\.py)`", text):
+        assert (source / name).exists(), name
+    everything = "\n".join(path.read_text() for path in source.rglob("*.py"))
+    for name in re.findall(r"`([A-Za-z_]+)`", text):
+        assert name in everything, name
