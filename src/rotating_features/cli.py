@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 import tyro
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
@@ -34,12 +35,11 @@ from rotating_features.experiments.run import (
 from rotating_features.models import load
 from rotating_features.segment import find_images, segment
 from rotating_features.train import Interrupted
-from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import pick_device, tune_cpu
 
 PROG = "rotating-features"
 Preset = Literal["paper", "quick"]
-console = Console()
+console = Console(markup=False, highlight=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +117,9 @@ class ListArgs:
 def train_command(argv: list[str]) -> int:
     args = _parse_train(argv)
     device = pick_device(args.device)
-    if not args.resume:
-        where = torch.cuda.get_device_name() if device.type == "cuda" else "no GPU here"
-        console.print(f"Preset [bold]{args.preset}[/bold] ({where}); choose with --preset.")
     folder = args.runs / (args.name or args.experiment)
     experiment = resolve(args.settings, device)
-    preset = args.preset or "quick"
+    preset = args.preset or ""
     runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
     t = experiment.train
     console.print(
@@ -209,16 +206,11 @@ def list_command(argv: list[str]) -> int:
             size = f"{e.train.steps:,}", str(e.train.batch_size)
             table.add_row(name, preset, str(e.model.rotation_dim), *size)
     console.print(table)
-    console.print("[italic]Protocols[/italic]")
+    console.print("Protocols", style="italic")
     for name, protocol in PROTOCOLS.items():
-        console.print(f"  [bold]{name}[/bold]  {protocol.description}")
-    table = Table(
-        "run", "experiment", "n", "steps done", "ARI-BG", title="Runs", title_justify="left"
-    )
-    for path in sorted(p for p in args.runs.glob("*") if p.is_dir()):
-        for folder in find_runs(path):
-            table.add_row(str(folder.relative_to(args.runs)), *_describe_run(folder))
-    console.print(table if table.row_count else f"No runs in {args.runs} yet.")
+        console.print(f"  {name}: {protocol.description}")
+    runs = report.run_table(args.runs)
+    console.print(runs if runs.row_count else f"No runs in {args.runs} yet.")
     return 0
 
 
@@ -264,26 +256,17 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     asked = tyro.cli(TrainArgs, args=argv, prog=prog)
     if asked.experiment not in EXPERIMENTS:
         raise InputError(_unknown("experiment", asked.experiment, EXPERIMENTS))
-    preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
-    base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
-    if asked.resume:
-        folder = asked.runs / (asked.name or asked.experiment)
-        if runs := [read_run(path) for path in find_runs(folder)]:
-            seeds = tuple(run.seed for run in runs)
-            base = dataclasses.replace(base, seeds=seeds, settings=runs[0].experiment)
+    folder = asked.runs / (asked.name or asked.experiment)
+    if asked.resume and (runs := [read_run(path) for path in find_runs(folder)]):
+        first, seeds = runs[0], tuple(run.seed for run in runs)
+        base = TrainArgs(preset=cast(Preset, first.preset), seeds=seeds, settings=first.experiment)
+    else:
+        preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
+        base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
+        if asked.preset is None:
+            why = "there is a GPU" if preset == "paper" else "there is no GPU"
+            console.print(f"Preset {preset}, since {why}; --preset chooses another.")
     return tyro.cli(TrainArgs, args=argv, prog=prog, default=base)
-
-
-def _describe_run(folder: Path) -> tuple[str, ...]:
-    try:
-        run = read_run(folder)
-    except InputError as error:
-        return (f"[red]{str(error).splitlines()[0]}[/red]",)
-    found = scores.summarise(scores.read(folder))
-    best = [f"{values['ari_bg']:.3f} ({protocol})" for (protocol, _), values in found.items()]
-    done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
-    n = str(run.experiment.model.rotation_dim)
-    return run.name, n, done, ", ".join(best) or "not scored yet"
 
 
 def _unknown(kind: str, got: str, known: Iterable[str]) -> str:
@@ -305,14 +288,13 @@ def _disk_trouble(error: OSError) -> str:
 
 
 def _complain(message: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(
-        f"[bold red]{PROG}:[/bold red]", message, highlight=False, markup=True
-    )
+    text = Text.assemble((f"{PROG}: ", "bold red"), message)
+    Console(stderr=True, soft_wrap=True).print(text)
 
 
 def _help() -> int:
-    console.print(f"[bold]{PROG}[/bold] {__version__}: objects in images, found without labels.\n")
+    console.print(f"{PROG} {__version__}: objects in images, found without labels.\n")
     for name, (_, summary) in COMMANDS.items():
-        console.print(f"  {PROG} {name:<9} {summary}", highlight=False)
-    console.print(f"\nEach has --help. To start: [bold]{PROG} train 4shapes[/bold]")
+        console.print(f"  {PROG} {name:<9} {summary}")
+    console.print(f"\nEach has --help. To start: {PROG} train 4shapes")
     return 0

@@ -19,7 +19,7 @@ from rotating_features.experiments.config import (
 @pytest.mark.parametrize("preset", ["paper", "quick"])
 def test_every_experiment_survives_a_trip_through_json(name: str, preset: str) -> None:
     experiment = EXPERIMENTS[name][preset]
-    assert from_dict(Experiment, json.loads(json.dumps(to_dict(experiment)))) == experiment
+    assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
 
 
 def test_the_paper_preset_has_the_papers_numbers() -> None:
@@ -65,7 +65,7 @@ def test_unknown_settings_in_a_file_are_refused() -> None:
     values = to_dict(Experiment())
     values["train"]["momentum"] = 0.9
     with pytest.raises(ValueError, match=r"differs in \['momentum'\]"):
-        from_dict(Experiment, values)
+        from_dict(values)
 
 
 def test_differences_name_what_changed() -> None:

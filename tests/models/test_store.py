@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from rotating_features._check import InputError
-from rotating_features.models import RotatingAutoEncoder, load, save, store
+from rotating_features.models import RotatingAutoEncoder, load, save
 
 FORMAT = "rotating_features/1"
 OPTIONS = {
@@ -166,8 +166,9 @@ def fail(*_: object, **__: object) -> None:
     raise OSError("No space left on device")
 
 
-def write_half(_weights: dict, path: Path, _metadata: dict) -> None:
-    Path(path).write_bytes(b"half a mod")
+def write_half(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content[: len(content) // 2])
     fail()
 
 
@@ -181,7 +182,7 @@ def test_a_save_that_fails_leaves_the_old_file(
     with monkeypatch.context() as patch:
         match moment:
             case "writing":
-                patch.setattr(store, "save_file", write_half)
+                patch.setattr(Path, "write_bytes", write_half)
             case "flushing":
                 patch.setattr(os, "fsync", fail)
             case "replacing":

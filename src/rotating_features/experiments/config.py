@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from rotating_features._check import InputError
 from rotating_features.evaluate.cluster import Method
@@ -108,37 +108,16 @@ class Experiment:
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 
-T = TypeVar("T")
-
-
 def to_dict(config: Any) -> dict[str, Any]:
     """A config as plain data for JSON."""
     return dataclasses.asdict(config)
 
 
-def from_dict(kind: type[T], values: dict[str, Any]) -> T:
-    """The inverse of :func:`to_dict`; unknown and missing names are refused."""
-    fields = {f.name: f for f in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
-    if odd := sorted(set(values) ^ set(fields)):
-        raise InputError(
-            f"{kind.__name__} should have the settings {list(fields)}; differs in {odd}."
-        )
-    parts = {
-        "data": DataConfig,
-        "model": ModelConfig,
-        "train": TrainConfig,
-        "evaluate": EvaluateConfig,
-    }
-    return kind(
-        **{
-            name: from_dict(parts[name], value)
-            if isinstance(value, dict)
-            else tuple(value)
-            if isinstance(value, list)
-            else value
-            for name, value in values.items()
-        }
-    )
+def from_dict(values: dict[str, Any]) -> Experiment:
+    """The experiment that :func:`to_dict` made these of; other names are refused."""
+    _check_names(Experiment, values)
+    parts = {f.name: f.default_factory for f in dataclasses.fields(Experiment)}
+    return Experiment(**{name: _build(kind, values[name]) for name, kind in parts.items()})
 
 
 def differences(a: Any, b: Any) -> list[str]:
@@ -152,6 +131,17 @@ def differences(a: Any, b: Any) -> list[str]:
             if value != right[key]
         ]
     return found
+
+
+def _build(kind: Any, values: dict[str, Any]) -> Any:
+    _check_names(kind, values)
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def _check_names(kind: Any, values: dict[str, Any]) -> None:
+    names = {f.name for f in dataclasses.fields(kind)}
+    if odd := sorted(set(values) ^ names):
+        raise InputError(f"{kind.__name__} should have {sorted(names)}; differs in {odd}.")
 
 
 def _at_least(name: str, value: float, low: float) -> None:

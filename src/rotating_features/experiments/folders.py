@@ -72,7 +72,7 @@ def read_run(folder: Path) -> Run:
         )
     try:
         stored = json.loads(path.read_text())
-        experiment = from_dict(Experiment, stored["settings"])
+        experiment = from_dict(stored["settings"])
         return Run(folder, stored["experiment"], stored["preset"], int(stored["seed"]), experiment)
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
@@ -96,8 +96,9 @@ def _check_same(run: Run, stored: Run) -> None:
         for change in differences(stored.experiment, run.experiment)
         if not change.startswith(may_change)
     ]
-    if stored.name != run.name:
-        changed.insert(0, f"experiment {stored.name} -> {run.name}")
+    for what in ("name", "preset"):
+        if getattr(stored, what) != getattr(run, what):
+            changed.insert(0, f"{what} {getattr(stored, what)} -> {getattr(run, what)}")
     if changed:
         raise InputError(
             f"{run.folder} was started with other settings: {', '.join(changed)}.\n"

@@ -7,14 +7,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
+from rotating_features._check import InputError
 from rotating_features._version import __version__
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import Experiment, to_dict
-from rotating_features.experiments.folders import Run
+from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.paper import FOUR_SHAPES, FOUR_SHAPES_WITHOUT_BINDING, Claim
-from rotating_features.train.checkpoint import read_metrics
+from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import describe
 
 METRICS = {"ari_bg": "ARI-BG", "mbo_i": "MBO_i", "mse": "MSE"}
@@ -66,6 +68,7 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     shown = Table(
         title=f"{runs[0].name}, n={model.rotation_dim}, {seeds} seed{'s'[: seeds > 1]}",
         title_justify="left",
+        box=box.SIMPLE,  # narrow enough for a terminal of 80 columns
     )
     shown.add_column("scored by")
     shown.add_column("images", justify="right")
@@ -79,6 +82,26 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
         shown.add_section()
         cells = [_cell(name, claims[name]._asdict()) if name in claims else "-" for name in METRICS]
         shown.add_row("the paper (rf2023)", "10,000", *cells)
+    return shown
+
+
+def run_table(runs: Path) -> Table:
+    """A row for every seed of every run in the folder."""
+    shown = Table(
+        "run", "experiment", "n", "steps done", "ARI-BG", title="Runs", title_justify="left"
+    )
+    for folder in (f for path in sorted(runs.glob("*")) for f in find_runs(path)):
+        name = str(folder.relative_to(runs))
+        try:
+            run = read_run(folder)
+        except InputError as error:
+            shown.add_row(name, str(error).splitlines()[0])
+            continue
+        found = scores.summarise(scores.read(folder))
+        best = [f"{values['ari_bg']:.3f} ({protocol})" for (protocol, _), values in found.items()]
+        done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
+        n = str(run.experiment.model.rotation_dim)
+        shown.add_row(name, run.name, n, done, ", ".join(best) or "not scored yet")
     return shown
 
 
@@ -112,8 +135,8 @@ def _statistics(values: list[float]) -> dict[str, Any]:
 
 
 def _cell(name: str, values: dict[str, Any]) -> str:
-    form = "{:.2e}" if name == "mse" else "{:.3f}"
-    sem = "" if values["sem"] is None else " ± " + form.format(values["sem"])
+    form, error_form = ("{:.2e}", "{:.0e}") if name == "mse" else ("{:.3f}", "{:.3f}")
+    sem = "" if values["sem"] is None else " ± " + error_form.format(values["sem"])
     return form.format(values["mean"]) + sem
 
 

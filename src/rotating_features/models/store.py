@@ -5,8 +5,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
+from safetensors.torch import save as to_bytes
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
@@ -21,7 +20,7 @@ def save(model: RotatingAutoEncoder, path: str | Path) -> None:
     metadata = {"format": FORMAT, "model": json.dumps(model.settings)}
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
     with replacing(Path(path)) as partial:
-        save_file(weights, partial, metadata)
+        partial.write_bytes(to_bytes(weights, metadata))
 
 
 def load(run: str | Path, *, device: str | torch.device = "cpu") -> RotatingAutoEncoder:
@@ -72,8 +71,3 @@ def find(run: Path) -> Path:
         f"{run} should be a run's folder or a model file, but holds no {FILE}.\n"
         "  A run writes it with its first checkpoint."
     )
-
-
-def parameter_count(model: nn.Module) -> int:
-    """Number of learnable parameters."""
-    return sum(p.numel() for p in model.parameters())

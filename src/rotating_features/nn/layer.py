@@ -24,13 +24,13 @@ from rotating_features.vectors import ROTATION, check_rotation_dim, magnitude
 
 
 class RotatingLayer(nn.Module):
-    """Base of the rotating layers. A subclass says what its linear map is and what it maps.
+    r"""Base of the rotating layers. A subclass says what its linear map is and what it maps.
 
     Args:
         rotation_dim: Length :math:`n` of every feature vector.
-        bias_in_magnitude: Whether the rotation bias counts in :math:`\\lVert\\psi\\rVert`, as in
+        bias_in_magnitude: Whether the rotation bias counts in :math:`\lVert\psi\rVert`, as in
             the paper, or only turns the vector, as in the paper's released code.
-        binding: ``False`` leaves :math:`\\chi` out, the paper's ablation: orientation then has
+        binding: ``False`` leaves :math:`\chi` out, the paper's ablation: orientation then has
             no say in what a unit responds to.
     """
 

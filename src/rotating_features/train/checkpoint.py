@@ -1,5 +1,6 @@
 """A run's folder: what is in it, and how it survives being killed at any moment."""
 
+import io
 import json
 import pickle
 from pathlib import Path
@@ -25,8 +26,10 @@ def save_checkpoint(folder: Path, step: Step, done: int) -> None:
     The trainer's file has its own copy of the weights, so the two need not be of the same moment.
     """
     state = {"format": FORMAT, "step": done, **step.state_dict()}
+    content = io.BytesIO()  # so that a full disk is an OSError, not one of torch's own
+    torch.save(state, content)
     with replacing(folder / TRAINER_FILE) as partial:
-        torch.save(state, partial)
+        partial.write_bytes(content.getbuffer())
     save(step.model, folder / MODEL_FILE)
 
 
