@@ -68,7 +68,9 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     shown = Table(
         title=f"{runs[0].name}, n={model.rotation_dim}, {seeds} seed{'s'[: seeds > 1]}",
         title_justify="left",
-        box=box.SIMPLE,  # narrow enough for a terminal of 80 columns
+        box=box.SIMPLE,
+        collapse_padding=True,  # 80 columns must do
+        pad_edge=False,
     )
     shown.add_column("scored by")
     shown.add_column("images", justify="right")
