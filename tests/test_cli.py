@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 import signal
 from pathlib import Path
 
@@ -232,6 +233,51 @@ def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, capsys) -> None:
     assert_explained(capsys, status, "has done 2 steps, more than the 1 asked for")
 
 
+@pytest.mark.parametrize("seeds", [["-1"], ["0", "0"]])
+def test_seeds_that_cannot_be_are_explained(tmp_path: Path, capsys, seeds: list[str]) -> None:
+    assert_explained(
+        capsys, train(tmp_path, "--seeds", *seeds), "seeds should be different numbers"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--data.path", "nowhere"], "There is no file nowhere"),
+        (["--train.batch-size", "60000"], "got 60000"),
+        (["--evaluate.k", "2000"], "got k=2000"),
+    ],
+)
+def test_mistakes_are_found_before_a_folder_is_made(tmp_path: Path, capsys, words, wanted) -> None:
+    assert_explained(capsys, train(tmp_path, *words), wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_killed_before_its_first_file_was_whole_starts(tmp_path: Path) -> None:
+    folder = tmp_path / "4shapes" / "seed-0"
+    folder.mkdir(parents=True)
+    (folder / "config.json.partial").write_text("{")
+    assert train(tmp_path) == 0
+
+
+def test_folders_beside_the_seeds_are_left_alone(tmp_path: Path) -> None:
+    train(tmp_path)
+    shutil.copytree(tmp_path / "4shapes" / "seed-0", tmp_path / "4shapes" / "seed-0-backup")
+    assert main(["list", "--runs", str(tmp_path)]) == 0
+
+
+def test_damaged_scores_are_explained(tmp_path: Path, capsys) -> None:
+    train(tmp_path)
+    (tmp_path / "4shapes" / "seed-0" / "scores.csv").write_text("protocol,image\nblind,x\n")
+    assert_explained(capsys, main(["evaluate", str(tmp_path / "4shapes")]), "scores.csv", "damaged")
+
+
+def test_compiling_without_a_compiler_is_explained(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("rotating_features.train.machine.shutil.which", lambda name: None)
+    status = train(tmp_path, "--train.compile", "yes")
+    assert_explained(capsys, status, "a C++ compiler", "--train.compile at auto")
+
+
 def test_a_damaged_config_is_explained(tmp_path: Path, capsys) -> None:
     train(tmp_path)
     (tmp_path / "4shapes" / "seed-0" / "config.json").write_text('{"experiment"')
@@ -249,25 +295,31 @@ def test_k_larger_than_the_number_of_pixels_is_explained(tmp_path: Path, capsys)
     assert_explained(capsys, status, "got k=2000")
 
 
+@pytest.mark.parametrize("file", ["config.json", "trainer.pt", "model.safetensors", "scores.csv"])
 @pytest.mark.parametrize(
     ("code", "advice"),
     [(errno.ENOSPC, "Free some space"), (errno.EROFS, "read-only"), (errno.EACCES, "may write")],
 )
 def test_a_disk_that_says_no_costs_nothing_that_was_good(
-    tmp_path: Path, capsys, monkeypatch, code: int, advice: str
+    tmp_path: Path, capsys, monkeypatch, code: int, advice: str, file: str
 ) -> None:
     train(tmp_path)
     before = contents(tmp_path)
 
-    def fail(self: Path, target: Path) -> None:
-        raise OSError(code, os.strerror(code), str(self))
+    replace = Path.replace
 
-    monkeypatch.setattr(Path, "replace", fail)
-    status = train(tmp_path, "--resume", "--train.steps", "3")
+    def fail(self: Path, target: Path) -> Path:
+        if target.name == file:
+            raise OSError(code, os.strerror(code), str(self))
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        status = train(tmp_path, "--resume", "--train.steps", "3")
     assert_explained(capsys, status, advice, "intact")
-    monkeypatch.undo()
-    kept = contents(tmp_path)
-    assert {name: kept[name] for name in before} == before
+    path = f"4shapes/seed-0/{file}"
+    assert contents(tmp_path)[path] == before[path]
+    assert rf.load(tmp_path / "4shapes").settings["hidden_dim"] == 2
     assert train(tmp_path, "--resume", "--train.steps", "3") == 0
 
 

@@ -27,14 +27,19 @@ def check_shape(name: str, x: Tensor, axes: str, *, hint: str = "", **sizes: int
         )
 
 
-def check_image_values(name: str, x: Tensor) -> None:
-    """Raise ``InputError`` if ``x`` has a value that is not finite or is negative."""
+def check_finite(name: str, x: Tensor) -> None:
+    """Raise ``InputError`` if ``x`` has a value that is not finite."""
     if not x.isfinite().all():
         bad = int((~x.isfinite()).sum())
         raise InputError(
             f"{name} should hold finite numbers, got {bad} that are nan or infinite."
             + _advice("Look for a division by zero, or repair them with torch.nan_to_num.")
         )
+
+
+def check_image_values(name: str, x: Tensor) -> None:
+    """Raise ``InputError`` if ``x`` has a value that is not finite or is negative."""
+    check_finite(name, x)
     if (low := float(x.min())) < 0:
         raise InputError(
             f"{name} should hold values of at least 0, got a minimum of {low:.4g}."

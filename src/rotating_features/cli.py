@@ -13,7 +13,7 @@ from typing import Annotated, Literal, cast
 import torch
 import tyro
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +26,7 @@ from rotating_features.experiments import EXPERIMENTS, Experiment, report, score
 from rotating_features.experiments.config import EvaluateConfig
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.run import (
+    check,
     draw_pictures,
     evaluate_run,
     make_dataset,
@@ -119,6 +120,7 @@ def train_command(argv: list[str]) -> int:
     device = pick_device(args.device)
     folder = args.runs / (args.name or args.experiment)
     experiment = resolve(args.settings, device)
+    check(experiment)
     preset = args.preset or ""
     runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
     t = experiment.train
@@ -133,7 +135,7 @@ def train_command(argv: list[str]) -> int:
         train_run(run, device)
         rows.append(evaluate_run(run, experiment.evaluate, device))
     summary = report.summarise(rows)
-    result = report.record(runs, summary, ["train", *argv])
+    result = report.record(runs, summary, ["train", *argv], device)
     with replacing(folder / "summary.json") as partial:
         partial.write_text(json.dumps(result, indent=2) + "\n")
     pictures = [path for run in runs for path in draw_pictures(run, device)]
@@ -181,18 +183,17 @@ def data_command(argv: list[str]) -> int:
     config = dataclasses.replace(
         Experiment().data, dataset=args.dataset, seed=args.seed, ring_diameter=args.ring_diameter
     )
-    for split in args.splits:
-        dataset = make_dataset(Experiment(data=config), split)
-        path = args.out / f"4Shapes_{split}.npz"
-        if path.exists():
-            raise InputError(
-                f"{path} exists already.\n  Remove it first, or write to another --out."
-            )
-        for _ in track(
-            write_npz(dataset, path), f"drawing {split}", total=-(-len(dataset) // 2_000)
-        ):
-            pass
-        console.print(f"{len(dataset):,} images: {path}")
+    paths: dict[Split, Path] = {split: args.out / f"4Shapes_{split}.npz" for split in args.splits}
+    if there := [str(path) for path in paths.values() if path.exists()]:
+        raise InputError(
+            f"{', '.join(there)} exists already.\n  Remove it first, or write to another --out."
+        )
+    with Progress(console=console) as bar:
+        for split, path in paths.items():
+            dataset = make_dataset(Experiment(data=config), split)
+            task = bar.add_task(f"drawing {split}", total=len(dataset))
+            write_npz(dataset, path, progress=lambda n, task=task: bar.update(task, completed=n))
+    console.print("Written:", *(f"  {path}" for path in paths.values()), sep="\n", soft_wrap=True)
     return 0
 
 
@@ -254,6 +255,8 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     """The arguments, on top of the preset's settings or, to resume, of the run's own."""
     prog = f"{PROG} train"
     asked = tyro.cli(TrainArgs, args=argv, prog=prog)
+    if not asked.seeds or len(set(asked.seeds)) < len(asked.seeds) or min(asked.seeds) < 0:
+        raise InputError(f"seeds should be different numbers from 0 on, got {[*asked.seeds]}.")
     if asked.experiment not in EXPERIMENTS:
         raise InputError(_unknown("experiment", asked.experiment, EXPERIMENTS))
     folder = asked.runs / (asked.name or asked.experiment)

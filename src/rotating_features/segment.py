@@ -75,33 +75,41 @@ def segment(
         out: Folder for all that is written.
         k, distance_threshold: As in :func:`discover`.
     """
-    lines = []
-    for source, name in images:
-        try:
-            with Image.open(source) as file:
-                picture = eight_bits(ImageOps.exif_transpose(file)).convert("RGB")
-        except Exception as error:  # what decoders raise on damaged files knows no bounds
-            yield Segmented(source, None, f"{source} cannot be read as an image: {error}")
-            continue
-        found = discover(model, picture, k=k, distance_threshold=distance_threshold)
-        if (count := int(found.objects)) > MOST_OBJECTS:
-            problem = f"{source} has {count} objects; a mask can hold {MOST_OBJECTS}. Pass --k."
-            yield Segmented(source, None, problem)
-            continue
-        _write_pictures(out / name, picture, found)
-        line = {"image": str(source), **_objects(found)}
-        lines.append(line)
-        yield Segmented(source, line["objects"], None)
-    with replacing(out / REPORT) as partial:
-        partial.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = _read_report(out / REPORT)
+    try:
+        for source, name in images:
+            try:
+                with Image.open(source) as file:
+                    picture = eight_bits(ImageOps.exif_transpose(file)).convert("RGB")
+            except Exception as error:  # what decoders raise on damaged files knows no bounds
+                yield Segmented(source, None, f"{source} cannot be read as an image: {error}")
+                continue
+            found = discover(model, picture, k=k, distance_threshold=distance_threshold)
+            if (most := int(found.labels.max())) > MOST_OBJECTS:
+                problem = f"{source} has {most} objects; a mask can hold {MOST_OBJECTS}. Pass --k."
+                yield Segmented(source, None, problem)
+                continue
+            _write_pictures(out / name, picture, found)
+            lines[str(source)] = {"image": str(source), **_objects(found)}
+            yield Segmented(source, lines[str(source)]["objects"], None)
+    finally:
+        with replacing(out / REPORT) as partial:
+            partial.write_text("".join(json.dumps(line) + "\n" for line in lines.values()))
+
+
+def _read_report(path: Path) -> dict[str, dict]:
+    """Lines of an earlier report by image, so that its masks keep theirs."""
+    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
+    return {line["image"]: line for line in lines}
 
 
 def _objects(found: Discovery) -> dict:
     labels, doubt = found.labels.cpu().numpy(), found.uncertainty.cpu().numpy()
-    masks = [labels == label for label in range(1, int(found.objects) + 1)]
-    masks = [mask for mask in masks if mask.any()]  # nearest resizing can lose a tiny one
+    there = [int(label) for label in np.unique(labels) if label > 0]
+    masks = [labels == label for label in there]
     return {
         "objects": len(masks),
+        "labels": there,  # resizing can lose a tiny one, so they may have gaps
         "areas": [int(mask.sum()) for mask in masks],
         "boxes": [_box(mask) for mask in masks],
         "uncertainty": [round(float(doubt[mask].mean()), 4) for mask in masks],

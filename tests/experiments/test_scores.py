@@ -30,6 +30,12 @@ def test_scores_taken_in_another_way_are_kept(tmp_path: Path) -> None:
     assert scores.read(tmp_path) == [*rows("rf2023"), *rows("blind", values=(0.0, 0.25))]
 
 
+def test_scoring_fewer_images_keeps_the_others(tmp_path: Path) -> None:
+    scores.merge(tmp_path, rows(values=(0.5, 1.0)))
+    scores.merge(tmp_path, rows(values=(0.25,)))
+    assert {row["image"]: row["ari_bg"] for row in scores.read(tmp_path)} == {0: 0.25, 1: 1.0}
+
+
 def test_images_without_objects_are_dropped_and_counted() -> None:
     summary = scores.summarise(rows(values=(0.5, math.nan, 1.0)))["blind", "kmeans k=5"]
     assert summary["ari_bg"] == 0.75
@@ -50,5 +56,6 @@ def test_clusterings_are_told_apart() -> None:
         EvaluateConfig(k=6),
         EvaluateConfig(cluster="agglomerative"),
         EvaluateConfig(cluster="agglomerative", distance_threshold=2.5),
+        EvaluateConfig(magnitude_threshold=0.3),
     ]
     assert len({scores.describe(way) for way in ways}) == len(ways)

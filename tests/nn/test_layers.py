@@ -73,7 +73,7 @@ def trained(layer: RotatingLayer, *, training: bool = False) -> RotatingLayer:
     layer = layer.double().train(training)
     nn.init.normal_(layer.norm.weight, mean=1.0, std=0.5)
     nn.init.normal_(layer.norm.bias, mean=0.5, std=0.5)
-    if isinstance(layer.norm, nn.BatchNorm2d):
+    if isinstance(layer.norm, nn.BatchNorm1d):
         nn.init.uniform_(layer.norm.running_mean)
         nn.init.uniform_(layer.norm.running_var, 0.5, 2.0)
     return layer

@@ -94,7 +94,7 @@ def test_a_full_or_read_only_disk_leaves_the_last_checkpoint_good(
     def fail(*args: object, **options: object) -> None:
         raise OSError(code, "the disk says no")
 
-    monkeypatch.setattr(torch, "save", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     with pytest.raises(OSError, match="the disk says no"):
         save_checkpoint(tmp_path, later, 3)
     monkeypatch.undo()

@@ -81,6 +81,17 @@ def test_compiled_runs_resume_to_the_same_bits(tmp_path: Path, precision: str) -
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
 
 
+def test_a_signal_during_validation_loses_no_step(tmp_path: Path) -> None:
+    def validate(model: RotatingAutoEncoder) -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    with pytest.raises(Interrupted) as stop:
+        run(tmp_path, 9, validate=validate, validate_every=3, checkpoint_every=100)
+    saved = torch.load(tmp_path / "trainer.pt", weights_only=True)["step"]
+    assert saved == stop.value.done
+
+
 def test_signal_handlers_are_given_back(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     run(tmp_path, 1)
@@ -132,8 +143,8 @@ def test_a_line_cut_short_by_a_kill_is_dropped_when_resuming(tmp_path: Path) -> 
 
 def test_a_run_that_diverges_says_so_and_keeps_its_last_checkpoint(tmp_path: Path) -> None:
     run(tmp_path, 2)
-    with pytest.raises(ValueError, match=r"diverged.*\n.*Lower --train.lr"):
-        run(tmp_path, 40, lr=float("inf"), warmup_steps=0, checkpoint_every=1000)
+    with pytest.raises(ValueError, match=r"diverged.*\n.*smaller --train.lr"):
+        run(tmp_path, 40, lr=float("inf"), warmup_steps=0, checkpoint_every=1)
     assert torch.load(tmp_path / "trainer.pt", weights_only=True)["step"] == 2
 
 

@@ -108,12 +108,13 @@ def test_the_graph_on_a_gpu_gives_the_same_steps_as_the_cpu(compiled: bool) -> N
 
 @pytest.mark.gpu
 def test_warming_up_the_graph_leaves_no_trace() -> None:
-    """A rate of zero: weights, running means apart, must stay as they were."""
-    step = Step(make().cuda())
-    before = copy.deepcopy(list(step.model.parameters()))
-    step(images().cuda(), 0.0)
-    for a, b in zip(before, step.model.parameters(), strict=True):
-        assert torch.equal(a, b)
+    """After one step, weights and running means are those of one step on the CPU."""
+    step, cpu, x = Step(make().cuda()), Step(make()), images(16)
+    step(x.cuda(), 1e-3)
+    cpu(x, 1e-3)
+    for name, value in cpu.model.state_dict().items():
+        there = step.model.state_dict()[name].cpu()
+        torch.testing.assert_close(there, value, rtol=5e-2, atol=2.5e-3, msg=name)
     counts = {int(state["step"]) for state in step.optimiser.state.values()}
     assert counts == {1}
 

@@ -1,6 +1,6 @@
 """Datasets as npz files with ``images`` and ``labels``, the format the paper's data comes in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -44,15 +44,18 @@ class NpzDataset(Dataset[Sample]):
         )
 
 
-def write_npz(dataset: ImageDataset, path: str | Path) -> Iterator[int]:
-    """Write ``dataset`` to ``path``, yielding how many images are drawn so far."""
+def write_npz(
+    dataset: ImageDataset, path: str | Path, *, progress: Callable[[int], object] | None = None
+) -> None:
+    """Write ``dataset`` to ``path``, telling ``progress`` how many images are drawn so far."""
     images, labels = [], []
     for start in range(0, len(dataset), CHUNK):
         batch = dataset.draw(np.arange(start, min(start + CHUNK, len(dataset))))
         whole = bool((batch.image == batch.image.round()).all())  # 0 and 1 fit a byte
         images.append(batch.image.numpy().astype(np.uint8 if whole else np.float32))
         labels.append(batch.instances.numpy().astype(np.int16))
-        yield start + len(batch.image)
+        if progress is not None:
+            progress(start + len(batch.image))
     with replacing(Path(path)) as partial, partial.open("wb") as file:
         np.savez_compressed(file, images=np.concatenate(images), labels=np.concatenate(labels))
 

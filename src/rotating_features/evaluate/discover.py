@@ -32,7 +32,9 @@ class Discovery:
     @property
     def objects(self) -> Tensor:
         """(b,) int64: how many objects were found. None is an answer, too."""
-        return self.labels.flatten(-2).amax(-1)
+        maps = self.labels.reshape(-1, *self.labels.shape[-2:])
+        counts = [int((labels.unique() > 0).sum()) for labels in maps]
+        return self.labels.new_tensor(counts).view(self.labels.shape[:-2])
 
 
 @torch.no_grad()

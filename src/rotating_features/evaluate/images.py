@@ -1,6 +1,7 @@
 """Images of any kind as one float tensor."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ Images = Tensor | np.ndarray | Image.Image | Sequence[Any]
 
 def as_batch(images: Images, channels: int) -> tuple[Tensor, bool]:
     """Images as a (b, c, h, w) float32 tensor in [0, 1], and whether it was a single one."""
+    if isinstance(images, str | Path):
+        raise TypeError(f"Images should be opened first, with PIL.Image.open({str(images)!r}).")
     if isinstance(images, Tensor | np.ndarray | Image.Image):
         x = _as_tensor(images, channels)
         if x.ndim == 3:
@@ -72,8 +75,8 @@ def _as_tensor(image: Tensor | np.ndarray | Image.Image, channels: int) -> Tenso
     elif isinstance(image, Tensor):
         x = image.detach()
         x = x.unsqueeze(0) if x.ndim == 2 else x
-        if x.ndim == 3 and channels == 1 and len(x) != 1:
-            x = x.unsqueeze(1)  # several grey images
+        if x.ndim == 3 and channels == 1 and len(x) not in (1, 3, 4):
+            x = x.unsqueeze(1)  # several grey images; three or four would be a colour image
     else:
         raise TypeError(f"An image should be a tensor, an array or a picture, got {type(image)}.")
     if x.ndim not in (3, 4):

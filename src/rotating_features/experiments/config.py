@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from rotating_features._check import InputError
 from rotating_features.evaluate.cluster import Method
+from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.evaluate.protocols import PROTOCOLS
 
 ProtocolName = Literal["blind", "rf2023"]
@@ -31,7 +32,7 @@ class ModelConfig:
     bias_in_magnitude: bool = True
     """Count the rotation bias in the magnitude (paper) or only let it turn (released code)."""
     binding: bool = True
-    """Off for the paper's ablation: orientation then has no say."""
+    """Off for the paper's ablation, which leaves chi out: m is then the length of psi."""
 
     def __post_init__(self) -> None:
         _at_least("rotation_dim", self.rotation_dim, 2)
@@ -80,7 +81,7 @@ class EvaluateConfig:
     """Clusters for k-means, background included."""
     distance_threshold: float = 5.0
     """Distance from which agglomerative clustering joins no more."""
-    magnitude_threshold: float = 0.1
+    magnitude_threshold: float = THRESHOLD
     """Features shorter than this have no say."""
 
     def __post_init__(self) -> None:

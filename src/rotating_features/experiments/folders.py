@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rotating_features._check import InputError
-from rotating_features._files import replacing
+from rotating_features._files import SUFFIX, replacing
 from rotating_features._version import __version__
 from rotating_features.experiments.config import Experiment, differences, from_dict, to_dict
 from rotating_features.train.checkpoint import CONFIG_FILE, steps_done
@@ -41,8 +41,8 @@ def open_runs(
     for run in runs:
         if run.folder.exists() and not run.folder.is_dir():
             raise InputError(f"{run.folder} should be a folder for the run, but is a file.")
-        if not run.folder.exists() or not any(run.folder.iterdir()):
-            continue
+        if not run.folder.exists() or all(p.name.endswith(SUFFIX) for p in run.folder.iterdir()):
+            continue  # new, or killed before its first file was whole
         if not resume:
             raise InputError(
                 f"The run folder {run.folder} exists already.\n"
@@ -85,11 +85,15 @@ def find_runs(folder: Path) -> list[Path]:
     if (folder / CONFIG_FILE).is_file():
         return [folder]
     found = [path.parent for path in folder.glob(f"seed-*/{CONFIG_FILE}")]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("seed-")))
+    numbered = {path: path.name.removeprefix("seed-") for path in found}
+    return sorted((p for p, n in numbered.items() if n.isdecimal()), key=lambda p: int(numbered[p]))
 
 
 def _check_same(run: Run, stored: Run) -> None:
     """A run may be resumed for longer, and logged or scored otherwise, but not as another one."""
+    done, wanted = steps_done(run.folder), run.experiment.train.steps
+    if done == 0:
+        return  # nothing was trained yet, so nothing can disagree with it
     may_change = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
     changed = [
         change
@@ -104,6 +108,5 @@ def _check_same(run: Run, stored: Run) -> None:
             f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
             "  Leave them out to resume it, or start another run with --name."
         )
-    done, wanted = steps_done(run.folder), run.experiment.train.steps
     if done > wanted:
         raise InputError(f"{run.folder} has done {done} steps, more than the {wanted} asked for.")

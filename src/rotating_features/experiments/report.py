@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich import box
 from rich.table import Table
 
@@ -24,6 +25,8 @@ METRICS = {"ari_bg": "ARI-BG", "mbo_i": "MBO_i", "mse": "MSE"}
 
 def published(experiment: Experiment) -> dict[str, Claim]:
     """What the paper prints for this model; empty if it does not print it."""
+    if experiment.model.hidden_dim != 32 or experiment.data.ring_diameter != 23:
+        return {}
     table = FOUR_SHAPES if experiment.model.binding else FOUR_SHAPES_WITHOUT_BINDING
     return table.get(experiment.model.rotation_dim, {})
 
@@ -44,7 +47,9 @@ def summarise(rows: list[list[scores.Row]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def record(runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str]) -> dict[str, Any]:
+def record(
+    runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str], device: torch.device
+) -> dict[str, Any]:
     """All that a claimed number needs: what was run, on what, and what came out."""
     return {
         "experiment": runs[0].name,
@@ -52,6 +57,7 @@ def record(runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str])
         "command": "rotating-features " + shlex.join(argv),
         "commit": commit(),
         "version": __version__,
+        "device": str(device),
         "hardware": describe(),
         "seeds": [run.seed for run in runs],
         "training_seconds": [_seconds(run.folder) for run in runs],

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from rich.progress import track
 
+from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features.data import DATASETS, ImageDataset, NpzDataset, Split
+from rotating_features.data import DATASETS, SPLITS, ImageDataset, NpzDataset, Split
 from rotating_features.evaluate import DEFAULT_PROTOCOL, cluster, orientation_map, score
 from rotating_features.evaluate.discover import sort_labels
 from rotating_features.experiments import scores
@@ -18,8 +19,9 @@ from rotating_features.experiments.folders import Run
 from rotating_features.models import RotatingAutoEncoder, load
 from rotating_features.plots import grid, learning_curve
 from rotating_features.train import train
+from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import read_metrics, steps_done
-from rotating_features.train.machine import pick_compile, pick_precision
+from rotating_features.train.machine import can_compile, pick_compile, pick_precision
 
 VALIDATION_IMAGES = 200
 PICTURES = 8
@@ -28,6 +30,11 @@ PICTURES = 8
 def resolve(experiment: Experiment, device: torch.device) -> Experiment:
     """The experiment with every ``auto`` decided for this machine; a resumed run keeps it so."""
     t = experiment.train
+    if t.compile == "yes" and not can_compile(device):
+        raise InputError(
+            f"compile=yes needs {'triton' if device.type == 'cuda' else 'a C++ compiler'}, and "
+            "there is none here.\n  Install one, or leave --train.compile at auto."
+        )
     precision = pick_precision(device) if t.precision == "auto" else t.precision
     wanted = (
         pick_compile(device, t.steps * t.batch_size) if t.compile == "auto" else t.compile == "yes"
@@ -42,6 +49,17 @@ def make_dataset(experiment: Experiment, split: Split) -> ImageDataset:
     if data.path is not None:
         return NpzDataset(Path(data.path) / f"4Shapes_{split}.npz")
     return DATASETS[data.dataset](split, seed=data.seed, ring_diameter=data.ring_diameter)
+
+
+def check(experiment: Experiment) -> None:
+    """Find mistakes that would only show once training is under way, before a folder is made."""
+    datasets = [make_dataset(experiment, split) for split in SPLITS]
+    Batches(len(datasets[0]), batch_size=experiment.train.batch_size, seed=0)
+    pixels = datasets[0].size[0] * datasets[0].size[1]
+    if experiment.evaluate.cluster == "kmeans" and experiment.evaluate.k > pixels:
+        raise InputError(
+            f"k should be at most the number of pixels, {pixels}, got k={experiment.evaluate.k}."
+        )
 
 
 def train_run(run: Run, device: torch.device, *, quiet: bool = False) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.experiments.config import EvaluateConfig
 
 FILE = "scores.csv"
@@ -23,8 +25,12 @@ Row = dict[str, Any]
 def describe(settings: EvaluateConfig) -> str:
     """The clustering in a few words, for tables and files."""
     if settings.cluster == "kmeans":
-        return f"kmeans k={settings.k}"
-    return f"agglomerative t={settings.distance_threshold:g}"
+        way = f"kmeans k={settings.k}"
+    else:
+        way = f"agglomerative t={settings.distance_threshold:g}"
+    if settings.magnitude_threshold != THRESHOLD:
+        way += f" magnitude>{settings.magnitude_threshold:g}"
+    return way
 
 
 def to_rows(batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str) -> list[Row]:
@@ -47,9 +53,9 @@ def to_rows(batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str)
 
 
 def merge(folder: Path, rows: list[Row]) -> None:
-    """Put ``rows`` into the folder's file; rows taken in other ways stay."""
-    new = {(row["protocol"], row["clustering"]) for row in rows}
-    kept = [row for row in read(folder) if (row["protocol"], row["clustering"]) not in new]
+    """Put ``rows`` into the folder's file; rows of other images or taken in other ways stay."""
+    new = {_key(row) for row in rows}
+    kept = [row for row in read(folder) if _key(row) not in new]
     with replacing(folder / FILE) as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
@@ -62,11 +68,17 @@ def read(folder: Path) -> list[Row]:
     path = folder / FILE
     if not path.exists():
         return []
-    with path.open(newline="") as file:
-        return [
-            row | {"image": int(row["image"])} | {name: float(row[name]) for name in SCORES}
-            for row in csv.DictReader(file)
-        ]
+    try:
+        with path.open(newline="") as file:
+            return [
+                row | {"image": int(row["image"])} | {name: float(row[name]) for name in SCORES}
+                for row in csv.DictReader(file)
+            ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} should be a table of scores, but is damaged: {error!r}.\n"
+            "  Remove it, and score the run again with rotating-features evaluate."
+        ) from error
 
 
 def summarise(rows: Iterable[Row]) -> dict[tuple[str, str], dict[str, float]]:
@@ -82,6 +94,10 @@ def summarise(rows: Iterable[Row]) -> dict[tuple[str, str], dict[str, float]]:
         | {"images": len(group), "dropped": sum(math.isnan(row["ari_bg"]) for row in group)}
         for key, group in groups.items()
     }
+
+
+def _key(row: Row) -> tuple[str, str, int]:
+    return row["protocol"], row["clustering"], row["image"]
 
 
 def _mean(values: list[float]) -> float:

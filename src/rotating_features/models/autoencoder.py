@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rotating_features._check import InputError, check_image_values, check_shape
+from rotating_features._check import InputError, check_finite, check_image_values, check_shape
 from rotating_features.nn import (
     Readout,
     RotatingConv2d,
@@ -147,8 +147,12 @@ class RotatingAutoEncoder(nn.Module):
     def _check(self, x: Tensor) -> None:
         h, w = self.size
         check_shape("x", x, "b c h w", c=self.channels, h=h, w=w, hint="Resize images first.")
-        if self.prepare is None and not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            return  # values cannot be read there
+        if self.prepare is None:
             check_image_values("x", x)
+        else:
+            check_finite("x", x)
 
     def _encode(self, x: Tensor) -> Tensor:
         x = x if self.prepare is None else self.prepare(x)

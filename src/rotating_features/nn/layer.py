@@ -30,8 +30,8 @@ class RotatingLayer(nn.Module):
         rotation_dim: Length :math:`n` of every feature vector.
         bias_in_magnitude: Whether the rotation bias counts in :math:`\lVert\psi\rVert`, as in
             the paper, or only turns the vector, as in the paper's released code.
-        binding: ``False`` leaves :math:`\chi` out, the paper's ablation: orientation then has
-            no say in what a unit responds to.
+        binding: ``False`` leaves :math:`\chi` out, the paper's ablation: the magnitude is then
+            :math:`\lVert\psi\rVert` alone.
     """
 
     axes: str

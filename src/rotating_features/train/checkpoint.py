@@ -18,6 +18,16 @@ CONFIG_FILE = "config.json"
 TRAINER_FILE = "trainer.pt"
 METRICS_FILE = "metrics.jsonl"
 FORMAT = "rotating_features/trainer/1"
+UNREADABLE = (
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    pickle.UnpicklingError,
+)
+"""What torch.load raises on files that are cut short, foreign or hostile."""
 
 
 def save_checkpoint(folder: Path, step: Step, done: int) -> None:
@@ -45,7 +55,7 @@ def load_checkpoint(folder: Path, step: Step) -> int:
         if not isinstance(state, dict) or state.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         step.load_state_dict(state)
-    except (OSError, EOFError, KeyError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
+    except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path} should be a checkpoint of this run, but cannot be used: {reason}.\n"
@@ -61,7 +71,15 @@ def steps_done(folder: Path) -> int:
         return 0
     try:
         return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["step"])
-    except (OSError, EOFError, KeyError, ValueError, RuntimeError, pickle.UnpicklingError):
+    except (
+        OSError,
+        EOFError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        pickle.UnpicklingError,
+    ):
         return 0
 
 

@@ -1,9 +1,8 @@
 """The training loop, top to bottom."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
-
-import torch
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
@@ -74,23 +73,24 @@ def train(
             log.advance(len(x))
             done = index + 1
 
-            last = done == steps or asked()
-            if done % log_every == 0 or last:
-                value = float(loss)
-                log.write(done, loss=value)
-                if not torch.isfinite(loss):
+            stop = asked()  # once, or a signal between two looks would go unsaved
+            last = done == steps or stop
+            save = done % checkpoint_every == 0 or last
+            if done % log_every == 0 or save:
+                log.write(done, loss=float(loss))
+                if not (math.isfinite(loss) and (not save or step.is_finite())):
                     raise InputError(
-                        f"The loss is {value} after {done} steps: training has diverged.\n"
-                        "  The last checkpoint is intact. Lower --train.lr or raise "
-                        "--train.warmup-steps."
+                        f"Training has diverged: after {done} steps the loss is {float(loss)}.\n"
+                        "  The last checkpoint is intact. Start again with another --name and a "
+                        "smaller --train.lr."
                     )
             if validate is not None and (done % validate_every == 0 or done == steps):
                 model.eval()
                 log.write(done, **validate(model))
                 model.train()
                 log.pause()
-            if done % checkpoint_every == 0 or last:
+            if save:
                 save_checkpoint(folder, step, done)
-            if asked() and done < steps:
+            if stop and done < steps:
                 raise Interrupted(done)
     model.eval()

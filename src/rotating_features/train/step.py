@@ -68,9 +68,10 @@ class Step:
                 group["lr"] = rate
         if self.device.type != "cuda":
             return self.update(x)
-        if self._graph is None:
-            self._graph = _Graph(self, x)
-        return self._graph(x)
+        with torch.cuda.device(self.device):
+            if self._graph is None:
+                self._graph = _Graph(self, x)
+            return self._graph(x)
 
     def state_dict(self) -> dict[str, object]:
         """All that the next step depends on, but for the data."""
@@ -78,7 +79,14 @@ class Step:
 
     def load_state_dict(self, state: dict[str, dict[str, object]]) -> None:
         self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(copy.deepcopy(state["optimiser"]))
+        own = self.optimiser.state_dict()["param_groups"]  # of this device, not of the saved one
+        self.optimiser.load_state_dict(
+            copy.deepcopy({"state": state["optimiser"]["state"], "param_groups": own})
+        )
+
+    def is_finite(self) -> bool:
+        """Whether all weights are numbers."""
+        return all(bool(p.isfinite().all()) for p in self.parameters)
 
     def _eager_loss(self, x: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
