@@ -106,10 +106,10 @@ def run_table(runs: Path) -> Table:
             shown.add_row(name, str(error).splitlines()[0])
             continue
         found = scores.summarise(scores.read(folder))
-        best = [f"{values['ari_bg']:.3f} ({protocol})" for (protocol, _), values in found.items()]
+        best = [f"{values['ari_bg']:.3f} {', '.join(way)}" for way, values in found.items()]
         done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
         n = str(run.experiment.model.rotation_dim)
-        shown.add_row(name, run.name, n, done, ", ".join(best) or "not scored yet")
+        shown.add_row(name, run.name, n, done, "\n".join(best) or "not scored yet")
     return shown
 
 
