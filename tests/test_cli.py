@@ -227,6 +227,16 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path, capsys) -> None
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("words", [[], ["--train.lr", "0.5"]])
+def test_a_truncated_checkpoint_costs_nothing_else(tmp_path: Path, capsys, words) -> None:
+    train(tmp_path)
+    trainer = tmp_path / "4shapes" / "seed-0" / "trainer.pt"
+    trainer.write_bytes(trainer.read_bytes()[:1000])
+    before = contents(tmp_path)
+    assert_explained(capsys, train(tmp_path, "--resume", *words), "seed-0")
+    assert contents(tmp_path) == before
+
+
 def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, capsys) -> None:
     train(tmp_path)
     status = train(tmp_path, "--resume", "--train.steps", "1")

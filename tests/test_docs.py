@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import tyro
 
-from rotating_features import cli
+from rotating_features import arguments
 from rotating_features.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
 ARGUMENTS = {
-    "train": cli.TrainArgs,
-    "evaluate": cli.EvaluateArgs,
-    "segment": cli.SegmentArgs,
-    "list": cli.ListArgs,
-    "data": cli.DataArgs,
+    "train": arguments.TrainArgs,
+    "evaluate": arguments.EvaluateArgs,
+    "segment": arguments.SegmentArgs,
+    "list": arguments.ListArgs,
+    "data": arguments.DataArgs,
 }
 TINY = shlex.split(
     "--train.steps 2 --train.batch-size 2 --model.hidden-dim 2 --model.rotation-dim 2 "

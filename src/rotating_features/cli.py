@@ -6,9 +6,8 @@ import errno
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import cast
 
 import torch
 import tyro
@@ -20,10 +19,17 @@ from rich.text import Text
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features._version import __version__
-from rotating_features.data import SPLITS, Split, write_npz
+from rotating_features.arguments import (
+    DataArgs,
+    EvaluateArgs,
+    ListArgs,
+    Preset,
+    SegmentArgs,
+    TrainArgs,
+)
+from rotating_features.data import Split, write_npz
 from rotating_features.evaluate import PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, Experiment, report, scores
-from rotating_features.experiments.config import EvaluateConfig
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.run import (
     check,
@@ -39,80 +45,7 @@ from rotating_features.train import Interrupted
 from rotating_features.train.machine import pick_device, tune_cpu
 
 PROG = "rotating-features"
-Preset = Literal["paper", "quick"]
 console = Console(markup=False, highlight=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainArgs:
-    """Train a model, score it on unseen images and draw what it sees."""
-
-    experiment: tyro.conf.Positional[str] = "4shapes"
-    """See: rotating-features list"""
-    preset: Preset | None = None
-    """The paper's numbers, or minutes on a CPU. Default: paper with a GPU, quick without."""
-    seeds: tuple[int, ...] = (0,)
-    """One model is trained for each."""
-    name: str | None = None
-    """Folder of the run inside --runs; the experiment's name if not given."""
-    runs: Path = Path("runs")
-    """Where runs live."""
-    resume: bool = False
-    """Continue the run where it stopped, with the settings it has."""
-    device: str | None = None
-    """cpu, cuda, cuda:1, ...; the best there is if not given."""
-    settings: Annotated[Experiment, tyro.conf.arg(name="")] = field(default_factory=Experiment)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateArgs:
-    """Score the models of a run again, perhaps in another way; scores taken otherwise are kept."""
-
-    run: tyro.conf.Positional[Path]
-    """Folder of a run or of one of its seeds."""
-    protocol: Literal["blind", "rf2023"] | None = None
-    """How scores are taken. Default: as in training."""
-    device: str | None = None
-    settings: Annotated[EvaluateConfig, tyro.conf.arg(name="")] = field(
-        default_factory=EvaluateConfig
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SegmentArgs:
-    """Write object masks for image files."""
-
-    images: tyro.conf.Positional[tuple[Path, ...]]
-    """Image files and folders of them."""
-    model: Path
-    """A run's folder or a model file."""
-    out: Path
-    """Folder for the masks."""
-    k: int | None = None
-    """Number of clusters, background included, for k-means."""
-    distance_threshold: float | None = None
-    """For agglomerative clustering, which finds the number itself. Default: 5."""
-    device: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataArgs:
-    """Write a dataset to npz files in the published format."""
-
-    dataset: tyro.conf.Positional[Literal["4shapes"]]
-    out: Path
-    """Folder for 4Shapes_train.npz, 4Shapes_val.npz and 4Shapes_test.npz."""
-    splits: tuple[Split, ...] = SPLITS
-    seed: int = 0
-    ring_diameter: Literal[11, 23] = 23
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListArgs:
-    """Show what can be run, and what has been."""
-
-    runs: Path = Path("runs")
-    """Where runs live."""
 
 
 def train_command(argv: list[str]) -> int:

@@ -9,7 +9,7 @@ from rotating_features._check import InputError
 from rotating_features._files import SUFFIX, replacing
 from rotating_features._version import __version__
 from rotating_features.experiments.config import Experiment, differences, from_dict, to_dict
-from rotating_features.train.checkpoint import CONFIG_FILE, steps_done
+from rotating_features.train.checkpoint import CONFIG_FILE, TRAINER_FILE, steps_done
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def find_runs(folder: Path) -> list[Path]:
 
 def _check_same(run: Run, stored: Run) -> None:
     """A run may be resumed for longer, and logged or scored otherwise, but not as another one."""
-    done, wanted = steps_done(run.folder), run.experiment.train.steps
-    if done == 0:
+    if not (run.folder / TRAINER_FILE).exists():
         return  # nothing was trained yet, so nothing can disagree with it
     may_change = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
     changed = [
@@ -108,5 +107,6 @@ def _check_same(run: Run, stored: Run) -> None:
             f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
             "  Leave them out to resume it, or start another run with --name."
         )
+    done, wanted = steps_done(run.folder), run.experiment.train.steps
     if done > wanted:
         raise InputError(f"{run.folder} has done {done} steps, more than the {wanted} asked for.")

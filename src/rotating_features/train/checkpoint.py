@@ -71,15 +71,7 @@ def steps_done(folder: Path) -> int:
         return 0
     try:
         return int(torch.load(path, map_location="cpu", weights_only=True, mmap=True)["step"])
-    except (
-        OSError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-        pickle.UnpicklingError,
-    ):
+    except UNREADABLE:
         return 0
 
 

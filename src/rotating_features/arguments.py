@@ -1,0 +1,85 @@
+"""What the commands take. A field is an option, and the text under it its help."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from rotating_features.data import SPLITS, Split
+from rotating_features.experiments import Experiment
+from rotating_features.experiments.config import EvaluateConfig
+
+Preset = Literal["paper", "quick"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArgs:
+    """Train a model, score it on unseen images and draw what it sees."""
+
+    experiment: tyro.conf.Positional[str] = "4shapes"
+    """See: rotating-features list"""
+    preset: Preset | None = None
+    """The paper's numbers, or minutes on a CPU. Default: paper with a GPU, quick without."""
+    seeds: tuple[int, ...] = (0,)
+    """One model is trained for each."""
+    name: str | None = None
+    """Folder of the run inside --runs; the experiment's name if not given."""
+    runs: Path = Path("runs")
+    """Where runs live."""
+    resume: bool = False
+    """Continue the run where it stopped, with the settings it has."""
+    device: str | None = None
+    """cpu, cuda, cuda:1, ...; the best there is if not given."""
+    settings: Annotated[Experiment, tyro.conf.arg(name="")] = field(default_factory=Experiment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateArgs:
+    """Score the models of a run again, perhaps in another way; scores taken otherwise are kept."""
+
+    run: tyro.conf.Positional[Path]
+    """Folder of a run or of one of its seeds."""
+    protocol: Literal["blind", "rf2023"] | None = None
+    """How scores are taken. Default: as in training."""
+    device: str | None = None
+    settings: Annotated[EvaluateConfig, tyro.conf.arg(name="")] = field(
+        default_factory=EvaluateConfig
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentArgs:
+    """Write object masks for image files."""
+
+    images: tyro.conf.Positional[tuple[Path, ...]]
+    """Image files and folders of them."""
+    model: Path
+    """A run's folder or a model file."""
+    out: Path
+    """Folder for the masks."""
+    k: int | None = None
+    """Number of clusters, background included, for k-means."""
+    distance_threshold: float | None = None
+    """For agglomerative clustering, which finds the number itself. Default: 5."""
+    device: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataArgs:
+    """Write a dataset to npz files in the published format."""
+
+    dataset: tyro.conf.Positional[Literal["4shapes"]]
+    out: Path
+    """Folder for 4Shapes_train.npz, 4Shapes_val.npz and 4Shapes_test.npz."""
+    splits: tuple[Split, ...] = SPLITS
+    seed: int = 0
+    ring_diameter: Literal[11, 23] = 23
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListArgs:
+    """Show what can be run, and what has been."""
+
+    runs: Path = Path("runs")
+    """Where runs live."""
