@@ -21,12 +21,10 @@ def as_batch(images: Images, channels: int) -> tuple[Tensor, bool]:
         raise TypeError(f"Images should be opened first, with PIL.Image.open({str(images)!r}).")
     if isinstance(images, Tensor | np.ndarray | Image.Image):
         x = _as_tensor(images, channels)
-        if x.ndim == 3:
-            x = x.unsqueeze(0)
-            single = True
-        else:
-            single = False
+        single = x.ndim == 3
+        x = x.unsqueeze(0) if single else x
     else:
+        single = False
         items = [_as_tensor(image, channels) for image in images]
         sizes = sorted({tuple(item.shape) for item in items})
         if len(sizes) > 1:
@@ -37,7 +35,6 @@ def as_batch(images: Images, channels: int) -> tuple[Tensor, bool]:
         if items and items[0].ndim != 3:
             raise InputError(f"A list should hold single images, got shape {sizes[0]} in it.")
         x = torch.stack(items) if items else torch.empty(0, channels, 1, 1)
-        single = False
     if 0 in x.shape:
         raise InputError(f"There should be at least one image with pixels, got {tuple(x.shape)}.")
     if x.shape[1] != channels:

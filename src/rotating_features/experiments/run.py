@@ -62,7 +62,7 @@ def check(experiment: Experiment) -> None:
         )
 
 
-def train_run(run: Run, device: torch.device, *, quiet: bool = False) -> None:
+def train_run(run: Run, device: torch.device) -> None:
     """Train until the run's last step is done."""
     experiment, t = run.experiment, run.experiment.train
     dataset = make_dataset(experiment, "train")
@@ -90,13 +90,10 @@ def train_run(run: Run, device: torch.device, *, quiet: bool = False) -> None:
         validate_every=t.validate_every,
         validate=_validation(experiment),
         title=run.title,
-        quiet=quiet,
     )
 
 
-def evaluate_run(
-    run: Run, settings: EvaluateConfig, device: torch.device, *, quiet: bool = False
-) -> list[dict[str, Any]]:
+def evaluate_run(run: Run, settings: EvaluateConfig, device: torch.device) -> list[dict[str, Any]]:
     """Score the run's model, add the rows to its ``scores.csv``, and give them back."""
     model = load(run.folder, device=device)
     dataset = make_dataset(run.experiment, "test")
@@ -108,7 +105,7 @@ def evaluate_run(
         **_clustering(settings),
     )
     total = len(dataset) if settings.images is None else min(settings.images, len(dataset))
-    shown = track(batches, f"scoring seed {run.seed}", total=-(-total // 100), disable=quiet)
+    shown = track(batches, f"scoring seed {run.seed}", total=-(-total // 100))
     rows = scores.to_rows(shown, clustering=scores.describe(settings))
     scores.merge(run.folder, rows)
     return rows
