@@ -1,5 +1,6 @@
 """k-means, against scikit-learn and by its properties."""
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -70,6 +71,55 @@ def test_separated_clusters_are_those_of_scikit_learn() -> None:
     assert np.mean(scores) > 0.999
 
 
+def test_points_at_zero_count_as_many_as_they_are() -> None:
+    """They are kept as one heavy point, as orientation maps have many of them."""
+    points = blobs(0, b=24, k=5, spread=0.3)
+    points[:, ::3] = 0
+    theirs = np.array([fit.inertia_ for fit in scikit_learn(points, 5)])
+    assert (kmeans(points, 5).inertia.numpy() / theirs).mean() < 1.001
+
+
+def test_clusters_far_from_zero_are_told_apart() -> None:
+    points = blobs(0, b=8, k=5)
+    here, there = kmeans(points, 5), kmeans(points + 1000, 5)
+    for one, other in zip(here.labels, there.labels, strict=True):
+        assert adjusted_rand_score(one, other) == 1
+    torch.testing.assert_close(here.inertia, there.inertia, rtol=1e-2, atol=0)
+
+
+def test_how_many_problems_are_solved_at_once_does_not_matter(monkeypatch) -> None:
+    points = noise(0, b=5)
+    together = kmeans(points, 4)
+    monkeypatch.setattr(sys.modules[kmeans.__module__], "_at_once", lambda device: 1)
+    apart = kmeans(points, 4)
+    assert torch.equal(together.labels, apart.labels)
+    torch.testing.assert_close(together.centers, apart.centers)
+
+
+@pytest.fixture
+def tf32() -> Iterator[None]:
+    """What training may leave behind."""
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    yield
+    torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.usefixtures("tf32")
+def test_distances_are_taken_in_full_precision_whatever_training_allowed(monkeypatch) -> None:
+    module, seen = sys.modules[kmeans.__module__], []
+    solve = module._solve
+
+    def spy(*args):
+        seen.append(torch.backends.cuda.matmul.fp32_precision)
+        return solve(*args)
+
+    monkeypatch.setattr(module, "_solve", spy)
+    kmeans(noise(0), 2)
+    assert seen == ["ieee"]
+    assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+
+
 @settings(max_examples=20)
 @given(SEED, st.integers(1, 8))
 def test_every_label_is_that_of_the_nearest_centre(seed: int, k: int) -> None:
@@ -96,6 +146,16 @@ def test_every_centre_is_the_mean_of_its_points(seed: int) -> None:
     labels, centers, _ = kmeans(points, 4, tol=0)
     for label, center in enumerate(centers[0]):
         torch.testing.assert_close(center, points[0, labels[0] == label].mean(0))
+
+
+@settings(max_examples=15)
+@given(SEED, st.integers(2, 6))
+def test_points_between_two_centres_belong_to_one_alone(seed: int, k: int) -> None:
+    """On a grid many are; the centres are still the means of the points that say so."""
+    points = noise(seed).mul(2).round()
+    labels, centers, _ = kmeans(points, k, tol=0)
+    for label in labels.unique():
+        torch.testing.assert_close(centers[0, label], points[labels == label].mean(0))
 
 
 @settings(max_examples=15)
@@ -186,6 +246,10 @@ def test_more_restarts_are_better_on_average() -> None:
     points = noise(0, b=20)
     few, many = (kmeans(points, 8, restarts=r).inertia.mean() for r in (1, 10))
     assert many < few
+
+
+def test_points_may_come_with_a_graph_and_the_answer_has_none() -> None:
+    assert not kmeans(noise(0).requires_grad_(), 3).centers.requires_grad
 
 
 @pytest.mark.parametrize("k", [0, -1, 11])

@@ -1,13 +1,14 @@
 """k-means over many small problems at once."""
 
-import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
+from rotating_features.evaluate.lloyd import distances, is_nearest, lloyd, spread_out
 
 
 class KMeans(NamedTuple):
@@ -18,6 +19,7 @@ class KMeans(NamedTuple):
     inertia: Tensor  # (b,) sum of squared distances to the nearest centre
 
 
+@torch.no_grad()
 def kmeans(
     points: Tensor,
     k: int,
@@ -59,88 +61,81 @@ def kmeans(
         raise InputError(
             f"k should lie between 1 and the number of points, got k={k} for {fewest} points."
         )
-
-    points = points.masked_fill(~mask.unsqueeze(2), 0)  # not even a nan may leak out of there
-    weight = mask.to(points.dtype)
-    centers = _start(points, k, weight, restarts, seed)
-    enough = tol * _variance(points, weight)
-    active = torch.arange(b, device=points.device)
-    for _ in range(max_iter):
-        x, old = points[active], centers[active]
-        _, labels = _nearest(_distances(x, old))
-        new = _means(x, weight[active], labels, old)
-        centers[active] = new
-        shift = (new - old).square().sum((2, 3)).amax(1)  # of the restart that moved most
-        active = active[shift > enough[active]]
-        if not len(active):
-            break
-
-    distance, labels = _nearest(_distances(points, centers))
-    inertia = (distance * weight.unsqueeze(1)).sum(2)
-    best = inertia.argmin(1)
-    rows = torch.arange(b, device=points.device)
-    final = labels[rows, best].masked_fill(~mask, -1)
-    return KMeans(final, centers[rows, best], inertia[rows, best])
+    at_once = max(1, _at_once(points.device) // (restarts * k * p))
+    with _full_precision():
+        parts = [
+            _solve(_pack(x.transpose(1, 2), kept), k, restarts, max_iter, tol, seed)
+            for x, kept in zip(points.split(at_once), mask.split(at_once), strict=True)
+        ]
+    labels, centers, inertia = (torch.cat(part) for part in zip(*parts, strict=True))
+    return KMeans(labels.masked_fill(~mask, -1), centers, inertia)
 
 
-def _distances(x: Tensor, centers: Tensor) -> Tensor:
-    """Squared distances, (b, p, d) and (b, r, k, d) -> (b, r, k, p)."""
-    cross = centers.flatten(1, 2) @ x.transpose(1, 2)
-    far = (
-        centers.square().sum(-1).flatten(1).unsqueeze(2)
-        - 2 * cross
-        + x.square().sum(2).unsqueeze(1)
+class _Packed(NamedTuple):
+    """Point sets as ``lloyd`` wants them, with all points at zero made one."""
+
+    x: Tensor  # (b, d+2, q): coordinates seen from ``origin``, ones, squared lengths
+    weight: Tensor  # (b, q): how many points each one stands for, 0 for none
+    slot: Tensor  # (b, p): where each point went
+    last: Tensor  # (b,): the last slot that stands for a point
+    origin: Tensor  # (b, d)
+
+
+def _pack(points: Tensor, mask: Tensor) -> _Packed:
+    """Slot 0 stands for all points at zero, the others for one each; (b, d, p) and (b, p).
+
+    Most pixels of a dark image have no orientation at all, so this more than halves the work. It
+    changes nothing: neither the inertia nor k-means++ can tell a weight of w from w equal points.
+    """
+    b, d, _ = points.shape
+    own = mask & (points.abs().amax(1) != 0)
+    slot = own.cumsum(1) * own
+    last = slot.amax(1)
+    q = 16 * (int(last.max()) // 16 + 1)  # rows that start where a CPU's vectors like them to
+    x = points.new_zeros(b, d, q)
+    points = points.masked_fill(~own.unsqueeze(1), 0)  # not even a nan may leak out of a mask
+    x.scatter_(2, slot.unsqueeze(1).expand_as(points), points)
+    weight = (torch.arange(q, device=x.device) <= last.unsqueeze(1)).to(x.dtype)
+    weight[:, 0] = (mask & ~own).sum(1)
+    origin = x.gather(2, last.view(b, 1, 1).expand(b, d, 1))
+    x = x - origin  # far from the origin, squared lengths would drown the distances
+    x = torch.cat([x, torch.ones_like(x[:, :1]), x.square().sum(1, keepdim=True)], 1)
+    return _Packed(x, weight, slot, last, origin.squeeze(2))
+
+
+def _solve(
+    points: _Packed, k: int, restarts: int, max_iter: int, tol: float, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Labels, centres and inertia of the best restart."""
+    x, weight, slot, last, origin = points
+    b, d = origin.shape
+    centers = spread_out(x, weight, last, k, restarts=restarts, seed=seed)
+    centers = lloyd(x, weight, centers, tol=tol, max_iter=max_iter)
+    distance = distances(x, centers.flatten(2)).unflatten(1, (restarts, k))
+    best = (distance.amin(2) * weight.unsqueeze(1)).sum(2).argmin(1)
+    rows = torch.arange(b, device=x.device)
+    centers = centers[rows, :, best]  # (b, d, k)
+    member = is_nearest(distance[rows, best].unsqueeze(1)).squeeze(1)  # (b, k, q)
+    away = (x[:, :d] - centers @ member).square().sum(1)  # unlike ``distance``, exact near zero
+    labels = (torch.arange(k, dtype=x.dtype, device=x.device) @ member).long()
+    return (
+        labels.gather(1, slot),
+        centers.transpose(1, 2) + origin.unsqueeze(1),
+        (away * weight).sum(1),
     )
-    return far.clamp_(min=0).unflatten(1, centers.shape[1:3])
 
 
-def _nearest(distances: Tensor) -> tuple[Tensor, Tensor]:
-    """The smallest distance and whose it is, (b, r, k, p) -> twice (b, r, p)."""
-    best, label = distances[:, :, 0], torch.zeros_like(distances[:, :, 0], dtype=torch.int64)
-    for j in range(1, distances.shape[2]):  # argmin over an outer axis is far slower on the CPU
-        other = distances[:, :, j]
-        label = label.masked_fill(other < best, j)
-        best = torch.minimum(best, other)
-    return best, label
+def _at_once(device: torch.device) -> int:
+    """How many distances to keep: what a CPU's cache holds, or what keeps a GPU busy."""
+    return 2**21 if device.type == "cpu" else 2**27
 
 
-def _means(x: Tensor, weight: Tensor, labels: Tensor, old: Tensor) -> Tensor:
-    """Means of the clusters; an empty cluster stays where it was."""
-    b, r, k, d = old.shape
-    every = torch.arange(k, device=x.device).view(k, 1)
-    member = (labels.unsqueeze(2) == every).to(x.dtype) * weight[:, None, None]  # (b, r, k, p)
-    member = member.flatten(1, 2)
-    count = member.sum(2, keepdim=True)
-    means = (member @ x / count.clamp(min=1)).view(b, r, k, d)
-    return torch.where(count.view(b, r, k, 1) > 0, means, old)
-
-
-def _variance(x: Tensor, weight: Tensor) -> Tensor:
-    """Mean variance over the coordinates, (b, p, d) -> (b,)."""
-    share = (weight / weight.sum(1, keepdim=True)).unsqueeze(1)  # (b, 1, p)
-    mean = share @ x
-    return (share @ (x - mean).square()).mean((1, 2))
-
-
-def _start(x: Tensor, k: int, keep: Tensor, restarts: int, seed: int) -> Tensor:
-    """Greedy k-means++: of a few far points, each time the one that helps most; (b, r, k, d)."""
-    trials = 2 + int(math.log(k))
-    rng = np.random.default_rng(seed)
-    u = torch.from_numpy(rng.random((k, restarts, trials))).to(x)  # the same for every problem
-    rows = torch.arange(len(x), device=x.device).view(-1, 1, 1)
-    far = keep.unsqueeze(1).expand(-1, restarts, -1)  # (b, r, p), what the next draw is weighted by
-    last = (keep * torch.arange(x.shape[1], device=x.device)).argmax(1).view(-1, 1, 1)
-    chosen = []
-    for draw in u:
-        total = far.cumsum(2)
-        goal = draw.unsqueeze(0) * total[:, :, -1:]
-        index = torch.searchsorted(total, goal.contiguous(), right=True)
-        index = torch.minimum(index, last)  # past the end if no point is far from all centres
-        candidate = x[rows, index]  # (b, r, trials, d)
-        after = _distances(x, candidate) * keep[:, None, None]
-        if chosen:
-            after = torch.minimum(after, far.unsqueeze(2))
-        pick = after.sum(3).argmin(2)[..., None, None]
-        chosen.append(candidate.take_along_dim(pick, 2))
-        far = after.take_along_dim(pick, 2).squeeze(2)
-    return torch.cat(chosen, 2)
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Training may have allowed TF32, whose three digits are too few for distances."""
+    before = torch.backends.cuda.matmul.fp32_precision
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before
