@@ -6,6 +6,8 @@ import torch
 from rotating_features._check import InputError
 from rotating_features.data import FourShapes
 from rotating_features.evaluate import PROTOCOLS, cluster, orientation_map, score
+from rotating_features.evaluate.cluster import count_clusters
+from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.metrics import mean_best_overlap
 from rotating_features.models import RotatingAutoEncoder
 
@@ -100,3 +102,17 @@ def test_scoring_builds_no_graph_and_changes_no_weight(model) -> None:
 def test_an_unknown_protocol_is_explained(model) -> None:
     with pytest.raises(InputError, match=r"blind.*rf2023.*'fair'"):
         collect(model, protocols=("fair",))
+
+
+def test_clusters_are_counted_by_the_labels_that_occur() -> None:
+    labels = torch.tensor([[[0, 0], [3, 1]], [[-1, 2], [2, 2]], [[-1, -1], [-1, -1]]])
+    assert count_clusters(labels, 4).tolist() == [3, 1, 0]
+
+
+def test_a_batch_suits_the_device_and_the_size_of_the_output() -> None:
+    """On the meta device, which stands in for a GPU and holds no numbers."""
+    small = RotatingAutoEncoder(channels=1, size=(32, 32), hidden_dim=4, rotation_dim=8)
+    wide = RotatingAutoEncoder(channels=768, size=(14, 14), hidden_dim=4, rotation_dim=10)
+    assert suitable_batch_size(small) == 100
+    assert suitable_batch_size(small.to("meta")) == 1000
+    assert 1 < suitable_batch_size(wide.to("meta")) < 100

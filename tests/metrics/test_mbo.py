@@ -94,3 +94,16 @@ def test_an_image_without_objects_is_nan_and_the_others_are_not() -> None:
 def test_predictions_of_another_size_are_explained() -> None:
     with pytest.raises(InputError, match=r"w=8.*got \(4, 7, 7\)(.|\n)*Resize predictions"):
         mean_best_overlap(draw(0, 3)[..., 1:], draw(0, 3))
+
+
+@given(SEED)
+def test_far_apart_and_negative_names_of_objects_score_like_small_ones(seed: int) -> None:
+    pred, target = draw(seed, 5), draw(seed + 1, 5, low=-1)
+    far = torch.where(target > 0, 10**6 * target, target)
+    assert torch.equal(mean_best_overlap(-(10**9) * pred, far), mean_best_overlap(pred, target))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int16, torch.float32])
+def test_labels_of_any_type_are_taken(dtype: torch.dtype) -> None:
+    target = draw(0, 2)
+    assert mean_best_overlap(target.to(dtype), target.to(dtype)).tolist() == [1.0] * 4

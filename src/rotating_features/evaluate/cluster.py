@@ -45,7 +45,7 @@ def cluster(
     """
     check_shape("orientations", orientations, "b n h w", hint="Make one with orientation_map(z).")
     b, _, h, w = orientations.shape
-    points = orientations.flatten(2).transpose(1, 2).contiguous()
+    points = orientations.flatten(2).transpose(1, 2)
     if mask is not None:
         check_shape("mask", mask, "b h w", b=b, h=h, w=w)
         mask = mask.flatten(1)
@@ -62,8 +62,26 @@ def cluster(
         labels, centers = _agglomerate(points, distance_threshold, mask)
     else:
         raise InputError(f"method should be 'kmeans' or 'agglomerative', got {method!r}.")
-    nearest = torch.cdist(points, centers).nan_to_num(nan=torch.inf).amin(2)
-    return Clusters(labels.view(b, h, w), nearest.view(b, h, w), centers)
+    uncertainty = _nearest(orientations, centers)
+    return Clusters(labels.view(b, h, w), uncertainty, centers)
+
+
+def count_clusters(labels: Tensor, k: int) -> Tensor:
+    """How many of the labels from 0 to k-1 each image has, (b, h, w) -> (b,) int64."""
+    seen = torch.zeros(len(labels), k + 1, dtype=torch.int64, device=labels.device)
+    return seen.scatter_(1, labels.flatten(1) + 1, 1)[:, 1:].sum(1)
+
+
+def _nearest(orientations: Tensor, centers: Tensor) -> Tensor:
+    """Distance of every pixel to the nearest centre, rows of nan being none; (b, h, w).
+
+    One centre at a time: ``cdist`` is slower and, by way of a matrix product, wrong near zero.
+    """
+    nearest = torch.full_like(orientations[:, 0], torch.inf)
+    for center in centers.unbind(1):
+        away = (orientations - center[:, :, None, None]).square_().sum(1)
+        nearest = torch.fmin(nearest, away)
+    return nearest.sqrt_()
 
 
 def _agglomerate(points: Tensor, threshold: float, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rotating_features._check import InputError
-from rotating_features.evaluate.cluster import cluster
+from rotating_features.evaluate.cluster import cluster, count_clusters
 from rotating_features.evaluate.images import Images, as_batch
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
 from rotating_features.models import RotatingAutoEncoder
@@ -32,9 +32,8 @@ class Discovery:
     @property
     def objects(self) -> Tensor:
         """(b,) int64: how many objects were found. None is an answer, too."""
-        maps = self.labels.reshape(-1, *self.labels.shape[-2:])
-        counts = [int((labels.unique() > 0).sum()) for labels in maps]
-        return self.labels.new_tensor(counts).view(self.labels.shape[:-2])
+        objects = self.labels.reshape(-1, *self.labels.shape[-2:]) - 1  # background is now -1
+        return count_clusters(objects, int(objects.max()) + 1).view(self.labels.shape[:-2])
 
 
 @torch.no_grad()

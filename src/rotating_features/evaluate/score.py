@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
-from rotating_features.evaluate.cluster import Method, cluster
+from rotating_features.evaluate.cluster import Method, cluster, count_clusters
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
 from rotating_features.evaluate.protocols import PROTOCOLS
 from rotating_features.models import RotatingAutoEncoder
@@ -21,7 +21,7 @@ def score(
     *,
     protocols: tuple[str, ...],
     images: int | None = None,
-    batch_size: int = 100,
+    batch_size: int | None = None,
     method: Method = "kmeans",
     k: int | None = None,
     distance_threshold: float | None = None,
@@ -35,7 +35,8 @@ def score(
         dataset: Where the images come from; the last batch may be smaller, none is dropped.
         protocols: Names out of ``PROTOCOLS``.
         images: Score only the first so many. Default: all.
-        batch_size: Images at a time; it does not change the scores.
+        batch_size: Images at a time; it does not change the scores. Default: what suits the model
+            and its device.
         method, k, distance_threshold, seed: As in :func:`cluster`.
         magnitude_threshold: As in :func:`orientation_map`.
 
@@ -46,6 +47,7 @@ def score(
     if unknown := set(protocols) - set(PROTOCOLS):
         raise InputError(f"A protocol should be one of {list(PROTOCOLS)}, got {sorted(unknown)}.")
     device = next(model.parameters()).device
+    batch_size = suitable_batch_size(model) if batch_size is None else batch_size
     total = len(dataset) if images is None else min(images, len(dataset))
     for start in range(0, total, batch_size):
         x, instances = dataset.draw(np.arange(start, min(start + batch_size, total)))
@@ -56,7 +58,7 @@ def score(
         rows = {}
         for name in protocols:
             protocol = PROTOCOLS[name]
-            labels, uncertainty, _ = cluster(
+            labels, uncertainty, centers = cluster(
                 orientations,
                 method,
                 k=k,
@@ -67,9 +69,15 @@ def score(
             rows[name] = {
                 **shared,
                 **protocol.score(labels, instances),
-                "clusters": torch.tensor(
-                    [len(found.unique()) - int((found < 0).any()) for found in labels]
-                ),
+                "clusters": count_clusters(labels, centers.shape[1]),
                 "uncertainty": uncertainty.mean((1, 2)).double(),
             }
         yield rows
+
+
+def suitable_batch_size(model: RotatingAutoEncoder) -> int:
+    """How many images :func:`score` takes at a time: enough to keep a GPU busy, if there is one."""
+    if next(model.parameters()).device.type == "cpu":
+        return 100
+    output = model.rotation_dim * model.channels * model.size[0] * model.size[1]
+    return max(1, min(1000, 2**27 // output))

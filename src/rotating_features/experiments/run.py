@@ -13,6 +13,7 @@ from rotating_features._files import replacing
 from rotating_features.data import DATASETS, SPLITS, ImageDataset, NpzDataset, Split
 from rotating_features.evaluate import DEFAULT_PROTOCOL, cluster, orientation_map, score
 from rotating_features.evaluate.discover import sort_labels
+from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import EvaluateConfig, Experiment, to_dict
 from rotating_features.experiments.folders import Run
@@ -97,15 +98,17 @@ def evaluate_run(run: Run, settings: EvaluateConfig, device: torch.device) -> li
     """Score the run's model, add the rows to its ``scores.csv``, and give them back."""
     model = load(run.folder, device=device)
     dataset = make_dataset(run.experiment, "test")
+    batch_size = suitable_batch_size(model)
     batches = score(
         model,
         dataset,
         protocols=settings.protocols,
         images=settings.images,
+        batch_size=batch_size,
         **_clustering(settings),
     )
     total = len(dataset) if settings.images is None else min(settings.images, len(dataset))
-    shown = track(batches, f"scoring seed {run.seed}", total=-(-total // 100))
+    shown = track(batches, f"scoring seed {run.seed}", total=-(-total // batch_size))
     rows = scores.to_rows(shown, clustering=scores.describe(settings))
     scores.merge(run.folder, rows)
     return rows
