@@ -6,6 +6,7 @@ from rotating_features.evaluate.kmeans import kmeans
 from rotating_features.evaluate.orientation import orientation_map
 from rotating_features.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, Protocol
 from rotating_features.evaluate.score import score
+from rotating_features.evaluate.smooth import mode_filter
 
 __all__ = [
     "DEFAULT_PROTOCOL",
@@ -16,6 +17,7 @@ __all__ = [
     "cluster",
     "discover",
     "kmeans",
+    "mode_filter",
     "orientation_map",
     "score",
 ]

@@ -23,8 +23,8 @@ def contingency(pred: Tensor, target: Tensor, keep: Tensor) -> tuple[Tensor, Ten
     """
     check_same_size(pred, target)
     ends = torch.stack([*target.aminmax(), *pred.aminmax()]).tolist()  # one wait for the device
-    rows, i = _index(target, *ends[:2])
-    cols, j = _index(pred, *ends[2:])
+    rows, i = place_labels(target, *ends[:2])
+    cols, j = place_labels(pred, *ends[2:])
     t, p = len(rows), len(cols)
     return count(i * p + j, keep, t * p).view(-1, t, p), rows
 
@@ -54,8 +54,11 @@ def check_same_size(pred: Tensor, target: Tensor) -> None:
     check_shape("pred", pred, "b h w", b=b, h=h, w=w, hint="Resize predictions first.")
 
 
-def _index(labels: Tensor, low: int, high: int) -> tuple[Tensor, Tensor]:
-    """Names in rising order, and the place of every label among them."""
+def place_labels(labels: Tensor, low: int, high: int) -> tuple[Tensor, Tensor]:
+    """Names in rising order, and the place among them of every label from ``low`` to ``high``.
+
+    There may be names that no label has.
+    """
     if high - low >= DIRECT or labels.is_floating_point():
         return labels.unique(return_inverse=True)
     return torch.arange(low, high + 1, device=labels.device), labels.long() - int(low)
