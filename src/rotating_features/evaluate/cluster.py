@@ -7,6 +7,7 @@ from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
 from rotating_features.evaluate.kmeans import kmeans
+from rotating_features.evaluate.ward import ward
 
 Method = Literal["kmeans", "agglomerative"]
 
@@ -59,7 +60,8 @@ def cluster(
                 f"Agglomerative clustering should get a distance_threshold above 0, "
                 f"e.g. 5, got {distance_threshold}."
             )
-        labels, centers = _agglomerate(points, distance_threshold, mask)
+        labels = ward(points, distance_threshold, mask=mask)
+        centers = _means(points, labels)
     else:
         raise InputError(f"method should be 'kmeans' or 'agglomerative', got {method!r}.")
     uncertainty = _nearest(orientations, centers)
@@ -84,20 +86,12 @@ def _nearest(orientations: Tensor, centers: Tensor) -> Tensor:
     return nearest.sqrt_()
 
 
-def _agglomerate(points: Tensor, threshold: float, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    from sklearn.cluster import AgglomerativeClustering  # here, for it takes as long as torch
-
-    ward = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold)  # pyright: ignore[reportArgumentType]
-    labels = torch.full(points.shape[:2], -1, device=points.device)
-    centers: list[Tensor] = []
-    for i, image in enumerate(points):
-        keep = torch.ones_like(labels[i], dtype=torch.bool) if mask is None else mask[i]
-        if keep.sum() < 2:
-            raise InputError(f"Clustering wants at least 2 points, got {int(keep.sum())}.")
-        found = torch.from_numpy(ward.fit_predict(image[keep].cpu().numpy())).to(labels)
-        labels[i, keep] = found
-        member = torch.nn.functional.one_hot(found).to(image)
-        centers.append(member.T @ image[keep] / member.sum(0)[:, None])
-    return labels, torch.nn.utils.rnn.pad_sequence(
-        centers, batch_first=True, padding_value=torch.nan
+def _means(points: Tensor, labels: Tensor) -> Tensor:
+    """Means of the points of each label, (b, p, d) and (b, p) -> (b, k, d), nan where none is."""
+    (b, _, d), k = points.shape, int(labels.max()) + 1
+    place = labels + 1  # row 0 is for points that took no part
+    sums = points.new_zeros(b, k + 1, d).scatter_add_(
+        1, place.unsqueeze(2).expand_as(points), points
     )
+    sizes = points.new_zeros(b, k + 1).scatter_add_(1, place, torch.ones_like(points[:, :, 0]))
+    return (sums / sizes.unsqueeze(2))[:, 1:]
