@@ -8,7 +8,13 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
-from rotating_features.evaluate.lloyd import distances, is_nearest, lloyd, spread_out
+from rotating_features.evaluate.lloyd import (
+    distances,
+    first_of_equals,
+    is_nearest,
+    lloyd,
+    spread_out,
+)
 
 
 class KMeans(NamedTuple):
@@ -115,7 +121,7 @@ def _solve(
     best = (distance.amin(2) * weight.unsqueeze(1)).sum(2).argmin(1)
     rows = torch.arange(b, device=x.device)
     centers = centers[rows, :, best]  # (b, d, k)
-    member = is_nearest(distance[rows, best].unsqueeze(1)).squeeze(1)  # (b, k, q)
+    member = first_of_equals(is_nearest(distance[rows, best].unsqueeze(1))).squeeze(1)  # (b, k, q)
     away = (x[:, :d] - centers @ member).square().sum(1)  # unlike ``distance``, exact near zero
     labels = (torch.arange(k, dtype=x.dtype, device=x.device) @ member).long()
     return (

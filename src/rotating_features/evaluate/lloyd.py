@@ -61,7 +61,7 @@ def lloyd(x: Tensor, weight: Tensor, start: Tensor, *, tol: float, max_iter: int
         left = int(moving.sum())
         if left == 0:
             break
-        if 2 * left <= moving.numel():  # go on with these alone, each with its own copy of points
+        if 3 * left <= moving.numel():  # go on with these alone, each with its own copy of points
             final[home] = centers.transpose(1, 2)
             problem, restart = moving.nonzero(as_tuple=True)
             x, weighted, enough = x[problem], weighted[problem], enough[problem]
@@ -79,11 +79,15 @@ def distances(x: Tensor, centers: Tensor) -> Tensor:
 
 
 def is_nearest(distances: Tensor) -> Tensor:
-    """1 for the nearest centre, the first of equals, and 0 for the others; (b, r, k, q), in place.
+    """1 for the nearest centre or centres and 0 for the others; (b, r, k, q), in place.
 
-    All in floating point, for argmin and comparisons that give bool are far slower on the CPU.
+    In floating point, for argmin and comparisons that give bool are far slower on the CPU.
     """
-    member = distances.eq_(distances.amin(2, keepdim=True))
+    return distances.eq_(distances.amin(2, keepdim=True))
+
+
+def first_of_equals(member: Tensor) -> Tensor:
+    """Each point's first 1 along axis 2 stays and the others become 0; in place."""
     first, *others = member.unbind(2)
     free = 1 - first
     for other in others:
@@ -96,9 +100,17 @@ def _means(x: Tensor, weighted: Tensor, centers: Tensor) -> Tensor:
     """Means of the clusters; an empty cluster stays where it was."""
     d, r, k = centers.shape[1:]
     member = is_nearest(distances(x, centers.flatten(2)).unflatten(1, (r, k)))
-    sums = (weighted @ member.flatten(1, 2).transpose(1, 2)).unflatten(2, (r, k))
+    sums = _sums(weighted, member)
+    if (sums[:, d].sum(2) != weighted[:, d].sum(1, keepdim=True)).any():
+        sums = _sums(weighted, first_of_equals(member))  # a point between two counted twice
     count = sums[:, d:]
     return torch.where(count > 0, sums[:, :d] / count.clamp(min=1), centers)
+
+
+def _sums(weighted: Tensor, member: Tensor) -> Tensor:
+    """Sums over the members of clusters, (b, d+1, q) and (b, r, k, q) -> (b, d+1, r, k)."""
+    sums = weighted @ member.flatten(1, 2).transpose(1, 2)
+    return sums.unflatten(2, member.shape[1:3])
 
 
 def _variance(x: Tensor, weight: Tensor) -> Tensor:
