@@ -1,1 +1,31 @@
-"""Element-wise maths of a rotating layer: one public function a file."""
+"""Hot element-wise maths, one public function a file, its plain definition beside it.
+
+Where a Triton kernel beats ``torch.compile`` of the definition, a file of the same name under
+``ops/triton`` has it.
+"""
+
+from importlib.util import find_spec
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from rotating_features._check import InputError
+
+Impl = Literal["auto", "torch", "triton"]
+
+
+def use_triton(x: Tensor, impl: Impl) -> bool:
+    """Decide, without side effects, which implementation a call gets."""
+    if impl not in ("auto", "torch", "triton"):
+        raise InputError(f"impl should be 'auto', 'torch' or 'triton', got {impl!r}.")
+    if impl == "torch" or (impl == "auto" and torch.compiler.is_compiling()):
+        return False
+    dtypes = torch.float32, torch.bfloat16
+    usable = x.is_cuda and x.dtype in dtypes and find_spec("triton") is not None
+    if impl == "triton" and not usable:
+        raise InputError(
+            "impl='triton' should get a CUDA tensor in float32 or bfloat16 on a machine that has "
+            f"triton; x is on {x.device} in {x.dtype}.\n  Use impl='auto' to fall back to PyTorch."
+        )
+    return usable

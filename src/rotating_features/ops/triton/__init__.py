@@ -1,0 +1,1 @@
+"""Triton kernels. Nothing here is imported before it is called."""

@@ -1,0 +1,117 @@
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rotating_features.ops.activate import Norm, activate, activate_reference
+from rotating_features.testing import assert_as_exact_as
+from rotating_features.vectors import lift, magnitude
+
+SWITCHES = {"bias_in_magnitude": True, "binding": True, "only_magnitude": False}
+
+
+def make(n: int, c: int, *, items: bool = False) -> tuple[Tensor, Norm]:
+    norm = nn.LayerNorm(c) if items else nn.BatchNorm1d(c)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    return torch.randn(n, c), norm
+
+
+def results(function, norm: Norm, y: Tensor, bias: Tensor, g: Tensor, **switches) -> list[Tensor]:
+    """Output, every gradient, and the running statistics afterwards."""
+    norm = copy.deepcopy(norm).to(bias)
+    y, bias = y.clone().requires_grad_(), bias.clone().requires_grad_()
+    out = function(y, bias, norm, **{**SWITCHES, **switches})
+    wanted = (y, bias, norm.weight, norm.bias)
+    gradients = torch.autograd.grad(out, wanted, g.to(out), materialize_grads=True)
+    return [out, *gradients, *norm.buffers()]
+
+
+@pytest.mark.parametrize("binding", [True, False])
+def test_one_slot_stands_for_a_lifted_image(binding: bool) -> None:
+    """The response to an image is the response to its lift, of which n slots are zero."""
+    n, c = 4, 3
+    bias, norm = make(n, c)
+    f = torch.randn(2, 5, 5, c)
+    everything = torch.cat([lift(f, n), f.unsqueeze(1)], dim=1)
+    full = activate(everything if binding else everything[:, :n], bias, norm, binding=binding)
+    torch.testing.assert_close(activate(f.unsqueeze(1), bias, norm, binding=binding), full)
+
+
+@pytest.mark.parametrize("items", [True, False])
+def test_magnitudes_alone_are_the_last_slot(items: bool) -> None:
+    bias, norm = make(3, 6, items=items)
+    y = torch.randn(4, 4, 6) if items else torch.randn(4, 4, 2, 2, 6)
+    everything = activate(y, bias, norm)
+    torch.testing.assert_close(activate(y, bias, norm, only_magnitude=True), everything[:, -1])
+    torch.testing.assert_close(magnitude(everything[:, :-1]), everything[:, -1])
+
+
+def test_a_bfloat16_response_gives_bfloat16_features_of_float32_norms() -> None:
+    bias, norm = make(3, 6)
+    y = torch.randn(4, 4, 2, 2, 6).bfloat16()
+    out = activate(y, bias, norm)
+    assert out.dtype == torch.bfloat16
+    torch.testing.assert_close(out, activate(y.float(), bias, norm).bfloat16())
+
+
+def test_triton_on_the_cpu_is_refused() -> None:
+    bias, norm = make(3, 6)
+    with pytest.raises(ValueError, match=r"should get a CUDA tensor.*\n.*impl='auto'"):
+        activate(torch.randn(4, 4, 2, 2, 6), bias, norm, impl="triton")
+
+
+def test_an_unknown_impl_is_refused() -> None:
+    bias, norm = make(3, 6)
+    with pytest.raises(ValueError, match="impl should be 'auto', 'torch' or 'triton', got 'cuda'"):
+        activate(torch.randn(4, 4, 2, 2, 6), bias, norm, impl="cuda")
+
+
+KERNEL_CASES = {
+    "batch": (3, 5, (7, 3), {}),
+    "batch, image": (2, 16, (9, 9), {"lifted": True}),
+    "batch, pixels": (4, 1, (6, 6), {"only_magnitude": True}),
+    "batch, neither": (2, 70, (5,), {"bias_in_magnitude": False, "binding": False}),
+    "batch, turned image": (3, 8, (4, 4), {"bias_in_magnitude": False, "lifted": True}),
+    "batch, in use": (3, 5, (7, 3), {"training": False}),
+    "items": (3, 37, (), {}),
+    "items, neither": (2, 16, (), {"bias_in_magnitude": False, "binding": False}),
+    "items, magnitudes": (3, 16, (), {"only_magnitude": True}),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", KERNEL_CASES)
+def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
+    """On odd shapes, on zero vectors and on input that is not contiguous."""
+    from rotating_features.ops.triton.activate import activate_triton
+
+    n, c, space, options = KERNEL_CASES[case]
+    options = dict(options)
+    lifted, training = options.pop("lifted", False), options.pop("training", True)
+    bias, norm = make(n, c, items=not space)
+    norm = norm.cuda().train(training)
+    bias[:, 0] = 0  # with the zeros below: vectors of length zero
+    slots = 1 if lifted else n + options.get("binding", True)
+    y = torch.randn(c, 33, slots, *space).movedim(0, -1).to("cuda", dtype)
+    assert not y.is_contiguous() or c == 1
+    y[:3] = 0
+    out = (33, *space, c) if options.get("only_magnitude") else (33, n + 1, *space, c)
+    g = torch.randn(out).to("cuda", dtype)
+
+    def of(function):
+        return lambda y, bias, g: results(function, norm, y, bias, g, **options)
+
+    assert_as_exact_as(of(activate_reference), of(activate_triton), y, bias.cuda(), g)
+
+
+@pytest.mark.gpu
+def test_the_kernel_gives_the_same_bits_every_time() -> None:
+    bias, norm = make(8, 32)
+    bias, norm, y = bias.cuda(), norm.cuda(), torch.randn(64, 9, 16, 16, 32).cuda()
+    g = torch.randn_like(y)
+    once = results(activate, norm, y, bias, g, impl="triton")
+    again = results(activate, norm, y, bias, g, impl="triton")
+    assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
