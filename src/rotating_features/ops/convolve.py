@@ -1,0 +1,72 @@
+"""Convolution of feature maps, channels last.
+
+Convolution libraries like channels by the dozen and are slow in two places that this network has:
+a last layer with one to four channels, and weight gradients of layers with 32. On a GPU those have
+kernels of their own, and on a CPU the first has a way round.
+"""
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from rotating_features._check import InputError
+from rotating_features.ops import Impl, use_triton
+
+Pair = tuple[int, int]
+
+
+def convolve(
+    x: Tensor,
+    weight: Tensor,
+    *,
+    stride: Pair = (1, 1),
+    padding: Pair = (0, 0),
+    output_padding: Pair | None = None,
+    impl: Impl = "auto",
+) -> Tensor:
+    """Convolve ``x``, or do the transposed: (b, h, w, c) -> (b, h', w', c').
+
+    Args:
+        x: Feature maps.
+        weight, stride, padding: As in ``nn.Conv2d``, or in ``nn.ConvTranspose2d`` if there is an
+            ``output_padding``.
+        output_padding: Given for a transposed convolution.
+        impl: ``"torch"`` for the definition, ``"triton"`` for a kernel, ``"auto"`` to choose.
+    """
+    if use_triton(x, impl):
+        from rotating_features.ops.triton.convolve import kernel_for
+
+        kernel = kernel_for(x, weight, stride, padding, output_padding)
+        if kernel is not None:
+            return kernel(x, weight)
+        if impl == "triton":
+            raise InputError(
+                "impl='triton' should get 3 x 3 weights, padding 1 and channels for which there is "
+                f"a kernel, got weights {tuple(weight.shape)}, padding {padding}.\n"
+                "  Use impl='auto' to fall back to PyTorch."
+            )
+    if impl == "auto" and output_padding is not None and weight.shape[1] == 1:
+        return _fold(x, weight, stride, padding, output_padding)
+    return convolve_reference(x, weight, stride, padding, output_padding)
+
+
+def convolve_reference(
+    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
+) -> Tensor:
+    """The definition. Kernels are correct when they agree with this function."""
+    x = x.movedim(-1, 1)
+    if output_padding is None:
+        y = F.conv2d(x, weight, None, stride, padding)
+    else:
+        y = F.conv_transpose2d(x, weight, None, stride, padding, output_padding)
+    return y.movedim(1, -1)
+
+
+def _fold(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair) -> Tensor:
+    """A transposed convolution to one channel: a window for each pixel, and all of them summed."""
+    windows = F.conv2d(x.movedim(-1, 1), weight.flatten(1).t()[..., None, None]).flatten(2)
+    kernel = weight.shape[2], weight.shape[3]
+    h, w = (
+        (x.shape[1 + i] - 1) * stride[i] - 2 * padding[i] + kernel[i] + output_padding[i]
+        for i in (0, 1)
+    )
+    return F.fold(windows, (h, w), kernel, 1, padding, stride).movedim(1, -1)

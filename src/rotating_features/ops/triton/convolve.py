@@ -1,0 +1,87 @@
+"""Which kernel a convolution gets, and where the gradient of its weights is computed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rotating_features.ops.beside import current, run_beside
+from rotating_features.ops.triton.upsample import upsample
+from rotating_features.ops.triton.weight_gradient import weight_gradient
+
+Pair = tuple[int, int]
+FEW = 4
+"""Channels up to which an output counts as pixels."""
+
+
+def kernel_for(
+    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
+) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """The kernel for such a convolution, or None where the library's own is the best there is."""
+    few = weight.shape[1] <= FEW and stride == (2, 2) and output_padding == (1, 1)
+    if few and _plain(weight, padding) and weight.shape[0] in (16, 32, 64, 128):
+        return upsample
+    own = _own_weight_gradient(x, weight, stride, padding, output_padding)
+    if own or current() is not None:
+        return lambda x, weight: _Convolve.apply(x, weight, stride, padding, output_padding, own)
+    return None
+
+
+def _plain(weight: Tensor, padding: Pair) -> bool:
+    return weight.shape[2:] == (3, 3) and padding == (1, 1)
+
+
+def _own_weight_gradient(
+    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
+) -> bool:
+    """Whether our kernel beats the library's: seen on an H200, for the shapes of the paper."""
+    if not _plain(weight, padding) or not {*weight.shape[:2]} <= {16, 32, 64}:
+        return False
+    first, second = weight.shape[:2]
+    if x.dtype == torch.float32:
+        return first < 64 or (stride == (2, 2) and output_padding is None)
+    return stride in ((1, 1), (2, 2)) and (first, second) != (32, 64)
+
+
+class _Convolve(torch.autograd.Function):
+    """PyTorch's convolution, but for the gradient of the weights."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        stride: Pair,
+        padding: Pair,
+        output_padding: Pair | None,
+        own: bool,
+    ) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        transposed = output_padding is not None
+        ctx.how = stride, padding, (1, 1), transposed, output_padding or (0, 0), 1
+        ctx.own, ctx.beside = own, current()
+        return torch.convolution(x.movedim(-1, 1), weight, None, *ctx.how).movedim(1, -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        stride, _, _, transposed, _, _ = ctx.how
+
+        def library(g: Tensor, x: Tensor, which: tuple[bool, bool, bool]) -> tuple[Tensor, ...]:
+            g, x = g.movedim(-1, 1), x.movedim(-1, 1)
+            return torch.ops.aten.convolution_backward(g, x, weight, None, *ctx.how, which)
+
+        def of_weight(g: Tensor, x: Tensor) -> Tensor:
+            if not ctx.own:
+                return library(g, x, (False, True, False))[1]
+            small, large = (x, g) if transposed else (g, x)
+            return weight_gradient(small, large, stride[0]).movedim(-1, 1)
+
+        g, x = g.contiguous(), x.contiguous()
+        total = run_beside(ctx.beside, of_weight, g, x)
+        back = ctx.needs_input_grad[0]
+        g_x = library(g, x, (True, False, False))[0].movedim(1, -1) if back else None
+        return g_x, total, None, None, None, None

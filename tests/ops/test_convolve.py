@@ -1,0 +1,110 @@
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rotating_features.ops.beside import Beside
+from rotating_features.ops.convolve import convolve, convolve_reference
+from rotating_features.testing import assert_as_exact_as
+
+
+def test_it_is_pytorchs_convolution_with_channels_last() -> None:
+    x = torch.randn(2, 7, 5, 3)
+    conv = nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False)
+    up = nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1, bias=False)
+    ours = convolve(x, conv.weight, stride=(2, 2), padding=(1, 1))
+    torch.testing.assert_close(ours, conv(x.movedim(-1, 1)).movedim(1, -1))
+    ours = convolve(x, up.weight, stride=(2, 2), padding=(1, 1), output_padding=(1, 1))
+    torch.testing.assert_close(ours, up(x.movedim(-1, 1)).movedim(1, -1))
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 1, 1), (3, 2, 0, 1), (5, 3, 2, 2), (2, 2, 0, 0)])
+def test_one_channel_is_folded_to_the_same(shape: tuple[int, ...]) -> None:
+    """Against the definition in float64, gradients too."""
+    kernel, *rest = shape
+    stride, padding, output_padding = ((k, k) for k in rest)
+    x = torch.randn(2, 5, 4, 3).double().requires_grad_()
+    weight = torch.randn(3, 1, kernel, kernel).double().requires_grad_()
+    options = {"stride": stride, "padding": padding, "output_padding": output_padding}
+    ours = convolve(x, weight, **options)
+    exact = convolve_reference(x, weight, stride, padding, output_padding)
+    torch.testing.assert_close(ours, exact)
+    g = torch.randn_like(exact)
+    for a, b in zip(*(torch.autograd.grad(y, (x, weight), g) for y in (ours, exact)), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+KERNEL_CASES = {  # in, out, stride, transposed, side
+    "to one pixel": (32, 1, 2, True, 5),
+    "to three": (16, 3, 2, True, 4),
+    "to four": (32, 4, 2, True, 6),
+    "thin": (64, 32, 1, False, 6),
+    "thin, halved": (32, 64, 2, False, 8),
+    "thin, odd": (16, 32, 2, False, 7),
+    "thin, doubled": (32, 16, 2, True, 3),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", KERNEL_CASES)
+def test_the_kernels_keep_the_contract(
+    case: str, dtype: torch.dtype, beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    c, out, stride, transposed, side = KERNEL_CASES[case]
+    x = torch.randn(c, 9, side, side).movedim(0, -1).to("cuda", dtype)
+    weight = torch.randn(*((c, out) if transposed else (out, c)), 3, 3).to("cuda", dtype)
+    how = ((stride, stride), (1, 1), (1, 1) if transposed else None)
+    g = torch.randn_like(convolve_reference(x, weight, *how))
+    second = Beside(x.device)
+
+    def reference(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
+        x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        y = convolve_reference(x, weight, *how)
+        return [y, *torch.autograd.grad(y, (x, weight), g)]
+
+    def kernel(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
+        x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        options = {"stride": how[0], "padding": how[1], "output_padding": how[2]}
+        if not beside:
+            y = convolve(x, weight, **options)
+            return [y, *torch.autograd.grad(y, (x, weight), g)]
+        with second():
+            y = convolve(x, weight, **options)
+        gradients = torch.autograd.grad(y, (x, weight), g)
+        second.join()
+        return [y, *gradients]
+
+    assert_as_exact_as(reference, kernel, x, weight, g)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", ["to one pixel", "thin"])
+def test_tf32_costs_what_pytorchs_costs(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On maps large enough for PyTorch to use it."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    c, out, stride, transposed, _ = KERNEL_CASES[case]
+    x = torch.randn(64, 16, 16, c).cuda().requires_grad_()
+    weight = torch.randn(*((c, out) if transposed else (out, c)), 3, 3).cuda().requires_grad_()
+    how = ((stride, stride), (1, 1), (1, 1) if transposed else None)
+    options = {"stride": how[0], "padding": how[1], "output_padding": how[2]}
+    ours = convolve(x, weight, **options, impl="triton")
+    exact = convolve_reference(x.double(), weight.double(), *how)
+    g = torch.randn_like(ours)
+    pairs = zip(
+        [ours, *torch.autograd.grad(ours, (x, weight), g)],
+        [exact, *torch.autograd.grad(exact, (x, weight), g.double())],
+        strict=True,
+    )
+    assert all((a - b).norm() < 1.5e-3 * b.norm() for a, b in pairs)
+
+
+@pytest.mark.gpu
+def test_a_convolution_without_a_kernel_is_refused_or_falls_back() -> None:
+    x, weight = torch.randn(1, 8, 8, 3).cuda(), torch.randn(5, 3, 5, 5).cuda()
+    with pytest.raises(ValueError, match=r"should get 3 x 3 weights.*\n.*impl='auto'"):
+        convolve(x, weight, impl="triton")
+    torch.testing.assert_close(
+        convolve(x, weight), convolve_reference(x, weight, (1, 1), (0, 0), None)
+    )
