@@ -37,7 +37,7 @@ from rotating_features.experiments.run import (
     evaluate_run,
     make_dataset,
     resolve,
-    train_run,
+    train_runs,
 )
 from rotating_features.models import load
 from rotating_features.segment import find_images, segment
@@ -63,10 +63,8 @@ def train_command(argv: list[str]) -> int:
     )
     if t.compile == "yes":
         console.print("The first step is compiled, which takes up to a minute.")
-    rows = []
-    for run in runs:
-        train_run(run, device)
-        rows.append(evaluate_run(run, experiment.evaluate, device))
+    train_runs(runs, device)
+    rows = [evaluate_run(run, experiment.evaluate, device) for run in runs]
     summary = report.summarise(rows)
     result = report.record(runs, summary, ["train", *argv], device)
     with replacing(folder / "summary.json") as partial:

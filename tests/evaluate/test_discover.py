@@ -116,7 +116,7 @@ def test_the_models_mode_is_restored(training: bool) -> None:
 
 def test_the_models_mode_is_restored_after_an_error(monkeypatch) -> None:
     model = make().train()
-    monkeypatch.setattr(model, "autoencode", lambda _: 1 / 0)
+    monkeypatch.setattr(model, "forward", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         discover(model, DOORS["torch hw"], k=2)
     assert model.training

@@ -9,7 +9,7 @@ import torch
 
 from rotating_features.data import FourShapes
 from rotating_features.models import RotatingAutoEncoder, load
-from rotating_features.train import Interrupted, train
+from rotating_features.train import Interrupted, Trainee, train
 from rotating_features.train.checkpoint import read_metrics
 from rotating_features.train.machine import can_compile
 
@@ -22,7 +22,8 @@ def make() -> RotatingAutoEncoder:
 def run(folder: Path, steps: int, dataset=None, **options) -> RotatingAutoEncoder:
     model = make()
     defaults = {"batch_size": 4, "log_every": 1, "checkpoint_every": 2, "quiet": True}
-    train(model, dataset or FourShapes("train"), folder, steps=steps, **{**defaults, **options})
+    trainees = [Trainee(model, folder)]
+    train(trainees, dataset or FourShapes("train"), steps=steps, **{**defaults, **options})
     return model
 
 
@@ -32,9 +33,8 @@ def assert_same_run(a: Path, b: Path) -> None:
     assert one["step"] == other["step"]
     for name, weight in one["model"].items():
         assert torch.equal(weight, other["model"][name]), name
-    for index, state in one["optimiser"]["state"].items():
-        for name, value in state.items():
-            assert torch.equal(value, other["optimiser"]["state"][index][name]), name
+    for name, value in one["optimiser"].items():
+        assert torch.equal(value, other["optimiser"][name]), name
     losses = [[(r["step"], r["loss"]) for r in read_metrics(f) if "loss" in r] for f in (a, b)]
     assert losses[0] == losses[1]
 
@@ -115,16 +115,16 @@ def test_the_model_file_holds_the_last_weights(tmp_path: Path) -> None:
     model = run(tmp_path, 3)
     saved = load(tmp_path)
     x = torch.rand(2, 1, 32, 32)
-    assert torch.equal(model(x).reconstruction, saved(x).reconstruction)
+    torch.testing.assert_close(model(x).reconstruction, saved(x).reconstruction)
 
 
 def test_the_learning_rate_warms_up_linearly(tmp_path: Path, monkeypatch) -> None:
     rates = []
-    from rotating_features.train import loop
+    from rotating_features.train import Step
 
-    original = loop.Step.__call__
+    original = Step.__call__
     monkeypatch.setattr(
-        loop.Step,
+        Step,
         "__call__",
         lambda self, x, rate: (rates.append(rate), original(self, x, rate))[1],
     )

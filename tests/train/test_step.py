@@ -98,25 +98,12 @@ def test_the_compiled_step_gives_the_same_loss(precision) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("compiled", [False, True])
-def test_the_graph_on_a_gpu_gives_the_same_steps_as_the_cpu(compiled: bool) -> None:
+def test_steps_on_a_gpu_are_those_on_the_cpu(compiled: bool) -> None:
     cpu, gpu = Step(make()), Step(make().cuda(), compiled=compiled)
     for tolerance in (1e-3, 5e-3, 1e-2, 2e-2):  # TF32, and steps add up
         x = images(16)
         a, b = cpu(x, 1e-3), gpu(x.cuda(), 1e-3)
         torch.testing.assert_close(a, b.cpu(), rtol=tolerance, atol=0)
-
-
-@pytest.mark.gpu
-def test_warming_up_the_graph_leaves_no_trace() -> None:
-    """After one step, weights and running means are those of one step on the CPU."""
-    step, cpu, x = Step(make().cuda()), Step(make()), images(16)
-    step(x.cuda(), 1e-3)
-    cpu(x, 1e-3)
-    for name, value in cpu.model.state_dict().items():
-        there = step.model.state_dict()[name].cpu()
-        torch.testing.assert_close(there, value, rtol=5e-2, atol=2.5e-3, msg=name)
-    counts = {int(state["step"]) for state in step.optimiser.state.values()}
-    assert counts == {1}
 
 
 @pytest.mark.gpu

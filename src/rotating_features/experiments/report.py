@@ -51,6 +51,7 @@ def record(
     runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str], device: torch.device
 ) -> dict[str, Any]:
     """All that a claimed number needs: what was run, on what, and what came out."""
+    seconds = [_seconds(run.folder) for run in runs]
     return {
         "experiment": runs[0].name,
         "preset": runs[0].preset,
@@ -60,7 +61,8 @@ def record(
         "device": str(device),
         "hardware": describe(),
         "seeds": [run.seed for run in runs],
-        "training_seconds": [_seconds(run.folder) for run in runs],
+        "training_seconds": seconds,
+        "training_seconds_in_all": max(seconds) if device.type == "cuda" else sum(seconds),
         "settings": to_dict(runs[0].experiment),
         "scores": summary,
         "paper": {name: claim._asdict() for name, claim in published(runs[0].experiment).items()},

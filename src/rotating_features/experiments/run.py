@@ -19,7 +19,7 @@ from rotating_features.experiments.config import EvaluateConfig, Experiment, to_
 from rotating_features.experiments.folders import Run
 from rotating_features.models import RotatingAutoEncoder, load
 from rotating_features.plots import grid, learning_curve
-from rotating_features.train import train
+from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import can_compile, pick_compile, pick_precision
@@ -63,35 +63,41 @@ def check(experiment: Experiment) -> None:
         )
 
 
-def train_run(run: Run, device: torch.device) -> None:
-    """Train until the run's last step is done."""
-    experiment, t = run.experiment, run.experiment.train
+def train_runs(runs: list[Run], device: torch.device) -> None:
+    """Train until every run's last step is done: side by side on a GPU, else one by one."""
+    groups = [runs] if device.type == "cuda" else [[run] for run in runs]
+    for group in groups:
+        _train_together(group, device)
+
+
+def _train_together(runs: list[Run], device: torch.device) -> None:
+    experiment, t = runs[0].experiment, runs[0].experiment.train
     dataset = make_dataset(experiment, "train")
-    torch.manual_seed(run.seed)  # decides the weights' start; nothing later is drawn from it
-    model = RotatingAutoEncoder(
-        channels=dataset.channels,
-        size=dataset.size,
-        **to_dict(experiment.model),
-    ).to(device)
+    seeds = ", ".join(str(run.seed) for run in runs)
     train(
-        model,
+        [Trainee(_new_model(run, dataset, device), run.folder, run.seed) for run in runs],
         dataset,
-        run.folder,
         steps=t.steps,
         batch_size=t.batch_size,
         lr=t.lr,
         warmup_steps=t.warmup_steps,
         grad_clip=t.grad_clip,
         weight_decay=t.weight_decay,
-        seed=run.seed,
         precision="bfloat16" if t.precision == "bfloat16" else "float32",
         compiled=t.compile == "yes",
         log_every=t.log_every,
         checkpoint_every=t.checkpoint_every,
         validate_every=t.validate_every,
         validate=_validation(experiment),
-        title=run.title,
+        title=f"{runs[0].name}, seed{'s'[: len(runs) > 1]} {seeds}",
     )
+
+
+def _new_model(run: Run, dataset: ImageDataset, device: torch.device) -> RotatingAutoEncoder:
+    torch.manual_seed(run.seed)  # decides the weights' start; nothing later is drawn from it
+    return RotatingAutoEncoder(
+        channels=dataset.channels, size=dataset.size, **to_dict(run.experiment.model)
+    ).to(device)
 
 
 def evaluate_run(run: Run, settings: EvaluateConfig, device: torch.device) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The paper's autoencoder of rotating features, its architecture table kept as data."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +13,9 @@ from rotating_features.nn import (
     RotatingLayer,
     RotatingLinear,
 )
-from rotating_features.nn.layer import stack, unstack
-from rotating_features.vectors import lift
+from rotating_features.nn.layer import unstack
+from rotating_features.ops import Impl
+from rotating_features.ops.squared_error import squared_error
 
 
 class Row(NamedTuple):
@@ -65,7 +66,7 @@ class RotatingAutoEncoder(nn.Module):
         features: Whether the input is a feature map of a pretrained network. Then the starred
             rows of the table are built, batch normalisation and ReLU come before the lift,
             and the readout has no sigmoid.
-        bias_in_magnitude, binding: As in :class:`RotatingLayer`.
+        bias_in_magnitude, binding, impl: As in :class:`RotatingLayer`.
 
     Shape:
         ``(b, c, h, w) -> Output((b, c, h, w), (b, n, c, h, w))``
@@ -87,6 +88,7 @@ class RotatingAutoEncoder(nn.Module):
         features: bool = False,
         bias_in_magnitude: bool = True,
         binding: bool = True,
+        impl: Impl = "auto",
     ) -> None:
         super().__init__()
         if min(channels, hidden_dim, *size) < 1:
@@ -110,6 +112,7 @@ class RotatingAutoEncoder(nn.Module):
             "rotation_dim": rotation_dim,
             "bias_in_magnitude": bias_in_magnitude,
             "binding": binding,
+            "impl": impl,
         }
         skipped = "images" if features else "features"
         width = {"c": channels, "d": hidden_dim, "2d": 2 * hidden_dim}
@@ -133,11 +136,22 @@ class RotatingAutoEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Output:
         self._check(x)
-        return self.autoencode(x)
+        s = self._decode(self._encode(x), only_magnitude=False)
+        return Output(self.readout(s[:, -1].movedim(-1, 1)), unstack(s))
 
-    def autoencode(self, x: Tensor) -> Output:
-        """``forward`` for images known to be good: it reads no values, so a GPU need not wait."""
-        return self._decode(self._encode(x))
+    def loss(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Mean squared error of the reconstruction, which training makes small.
+
+        For images known to be good: no value is read, so that a GPU need not wait, and the vectors
+        of the output, which no pixel depends on, are never made.
+
+        Args:
+            x: As in ``forward``.
+            dtype: In which features travel between layers; norms and the loss keep their own.
+        """
+        m = self._decode(self._encode(x, dtype), only_magnitude=True)
+        readout = self.readout
+        return squared_error(m, readout.weight, readout.bias, x, sigmoid=readout.sigmoid)
 
     def encode(self, x: Tensor) -> Tensor:
         """The bottleneck's features, (b, c, h, w) -> (b, n, 2d)."""
@@ -154,25 +168,28 @@ class RotatingAutoEncoder(nn.Module):
         else:
             check_finite("x", x)
 
-    def _encode(self, x: Tensor) -> Tensor:
-        x = x if self.prepare is None else self.prepare(x)
-        s = stack(lift(x, self.rotation_dim))
-        for layer in self.encoder:
-            s = _advance(layer, s)
-        return _advance(self.squeeze, s.flatten(2))
+    def _encode(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        x = (x if self.prepare is None else self.prepare(x)).to(dtype or x.dtype)
+        first, *others = _layers(self.encoder)
+        s = first.advance_lifted(x)  # images and features after ReLU are not negative
+        for layer in others:
+            s = layer.advance(s)
+        return self.squeeze.advance(s.flatten(2))
 
-    def _decode(self, s: Tensor) -> Output:
-        s = _advance(self.expand, s).unflatten(2, (*self.grid, -1))
-        for layer in self.decoder:
-            s = _advance(layer, s)
-        top, left = ((s.shape[2 + i] - self.size[i]) // 2 for i in (0, 1))
-        s = s[:, :, top : top + self.size[0], left : left + self.size[1]]
-        return Output(self.readout(s[:, -1].movedim(-1, 1)), unstack(s))
+    def _decode(self, s: Tensor, *, only_magnitude: bool) -> Tensor:
+        s = self.expand.advance(s).unflatten(2, (*self.grid, -1))
+        *others, last = _layers(self.decoder)
+        for layer in others:
+            s = layer.advance(s)
+        s = last.advance(s, only_magnitude=only_magnitude)
+        axis = s.ndim - 3
+        for i, side in enumerate(self.size):
+            s = s.narrow(axis + i, (s.shape[axis + i] - side) // 2, side)
+        return s
 
 
-def _advance(layer: nn.Module, s: Tensor) -> Tensor:
-    assert isinstance(layer, RotatingLayer)
-    return layer.advance(s)
+def _layers(modules: nn.ModuleList) -> list[RotatingLayer]:
+    return cast(list[RotatingLayer], list(modules))
 
 
 def _layer(row: Row, c_in: int, c_out: int, **options: Any) -> RotatingLayer:

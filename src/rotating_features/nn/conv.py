@@ -3,20 +3,11 @@
 from torch import Tensor, nn
 
 from rotating_features.nn.layer import RotatingLayer
+from rotating_features.ops import Impl
+from rotating_features.ops.convolve import Pair, convolve
 
 
-class _Convolution(RotatingLayer):
-    axes = "b n c h w"
-
-    def _map(self, s: Tensor) -> Tensor:
-        folded = s.flatten(0, 1).movedim(-1, 1)  # slots join the batch; a channels-last view
-        return self.linear_map(folded).movedim(1, -1).unflatten(0, s.shape[:2])
-
-    def _normalise(self, m: Tensor) -> Tensor:
-        return self.norm(m.flatten(0, -2)).view_as(m)  # every pixel is one more item of the batch
-
-
-class RotatingConv2d(_Convolution):
+class RotatingConv2d(RotatingLayer):
     r"""Convolution on rotating features, with batch normalisation.
 
     The equations are those of :mod:`rotating_features.nn.layer`, with :math:`f_w(z) = w * z`.
@@ -24,7 +15,7 @@ class RotatingConv2d(_Convolution):
     Args:
         in_channels, out_channels, kernel_size, stride, padding: As in ``nn.Conv2d``.
         rotation_dim: Length :math:`n` of every feature vector.
-        bias_in_magnitude, binding: As in :class:`RotatingLayer`.
+        bias_in_magnitude, binding, impl: As in :class:`RotatingLayer`.
 
     Shape:
         ``(b, n, in_channels, h, w) -> (b, n, out_channels, h', w')``
@@ -35,6 +26,8 @@ class RotatingConv2d(_Convolution):
         >>> layer(torch.randn(2, 8, 3, 32, 32)).shape
         torch.Size([2, 8, 16, 32, 32])
     """
+
+    axes = "b n c h w"
 
     def __init__(
         self,
@@ -47,6 +40,7 @@ class RotatingConv2d(_Convolution):
         padding: int = 0,
         bias_in_magnitude: bool = True,
         binding: bool = True,
+        impl: Impl = "auto",
     ) -> None:
         super().__init__(
             nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=False),
@@ -56,10 +50,15 @@ class RotatingConv2d(_Convolution):
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
+            impl=impl,
         )
+        self.stride, self.padding = (stride, stride), (padding, padding)
+
+    def _map(self, s: Tensor) -> Tensor:
+        return _convolve(self, s)
 
 
-class RotatingConvTranspose2d(_Convolution):
+class RotatingConvTranspose2d(RotatingLayer):
     r"""Transposed convolution on rotating features, with batch normalisation.
 
     The equations are those of :mod:`rotating_features.nn.layer`, with :math:`f_w` the adjoint
@@ -69,7 +68,7 @@ class RotatingConvTranspose2d(_Convolution):
         in_channels, out_channels, kernel_size, stride, padding, output_padding: As in
             ``nn.ConvTranspose2d``.
         rotation_dim: Length :math:`n` of every feature vector.
-        bias_in_magnitude, binding: As in :class:`RotatingLayer`.
+        bias_in_magnitude, binding, impl: As in :class:`RotatingLayer`.
 
     Shape:
         ``(b, n, in_channels, h, w) -> (b, n, out_channels, h', w')``
@@ -83,6 +82,8 @@ class RotatingConvTranspose2d(_Convolution):
         torch.Size([2, 8, 3, 8, 8])
     """
 
+    axes = "b n c h w"
+
     def __init__(
         self,
         in_channels: int,
@@ -95,6 +96,7 @@ class RotatingConvTranspose2d(_Convolution):
         output_padding: int = 0,
         bias_in_magnitude: bool = True,
         binding: bool = True,
+        impl: Impl = "auto",
     ) -> None:
         super().__init__(
             nn.ConvTranspose2d(
@@ -107,4 +109,24 @@ class RotatingConvTranspose2d(_Convolution):
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
+            impl=impl,
         )
+        self.stride, self.padding = (stride, stride), (padding, padding)
+        self.output_padding = (output_padding, output_padding)
+
+    def _map(self, s: Tensor) -> Tensor:
+        return _convolve(self, s, output_padding=self.output_padding)
+
+
+def _convolve(
+    layer: RotatingConv2d | RotatingConvTranspose2d, s: Tensor, output_padding: Pair | None = None
+) -> Tensor:
+    y = convolve(
+        s.flatten(0, 1),  # slots join the batch
+        layer.weight.to(s.dtype),
+        stride=layer.stride,
+        padding=layer.padding,
+        output_padding=output_padding,
+        impl="torch" if layer.impl == "torch" else "auto",
+    )
+    return y.unflatten(0, s.shape[:2])

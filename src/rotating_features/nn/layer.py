@@ -13,13 +13,14 @@ the magnitude travels as slot :math:`n+1` beside the vectors it belongs to, and 
 see it.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from rotating_features._check import check_shape
-from rotating_features.ops.bind import bind
-from rotating_features.ops.rescale import rescale
+from rotating_features.ops import Impl
+from rotating_features.ops.activate import Norm, activate
 from rotating_features.vectors import ROTATION, check_rotation_dim, magnitude
 
 
@@ -32,6 +33,7 @@ class RotatingLayer(nn.Module):
             the paper, or only turns the vector, as in the paper's released code.
         binding: ``False`` leaves :math:`\chi` out, the paper's ablation: the magnitude is then
             :math:`\lVert\psi\rVert` alone.
+        impl: Which implementation of the element-wise part to run, as in :func:`activate`.
     """
 
     axes: str
@@ -40,13 +42,14 @@ class RotatingLayer(nn.Module):
     def __init__(
         self,
         linear_map: nn.Module,
-        norm: nn.Module,
+        norm: Norm,
         *,
         channels: tuple[int, int],
         fan_in: int,
         rotation_dim: int,
         bias_in_magnitude: bool,
         binding: bool,
+        impl: Impl,
     ) -> None:
         super().__init__()
         check_rotation_dim(rotation_dim)
@@ -54,6 +57,7 @@ class RotatingLayer(nn.Module):
         self.rotation_dim = rotation_dim
         self.bias_in_magnitude = bias_in_magnitude
         self.binding = binding
+        self.impl: Impl = impl
         self.linear_map = linear_map
         self.bias = nn.Parameter(torch.empty(rotation_dim, self.out_channels))
         self.norm = norm
@@ -64,23 +68,39 @@ class RotatingLayer(nn.Module):
         check_shape("z", z, self.axes, n=n, c=c, hint=f"Lift images with rf.lift(x, n={n}).")
         return unstack(self.advance(stack(z)))
 
-    def advance(self, s: Tensor) -> Tensor:
-        """The layer on stacked features, (b, n + 1, *space, c) -> (b, n + 1, *space', c')."""
-        y = self._map(s if self.binding else s[:, :-1])
-        f, chi = y[:, : self.rotation_dim], y[:, -1]
-        f, chi = f.to(self.bias.dtype), chi.to(self.bias.dtype)  # norms want full precision
-        psi = f + self.bias.view(self.rotation_dim, *[1] * (f.ndim - 3), -1)
-        counted = psi if self.bias_in_magnitude else f
-        strength = bind(counted, chi) if self.binding else magnitude(counted)
-        z, m = rescale(psi, F.relu(self._normalise(strength)))
-        return torch.cat([z, m.unsqueeze(ROTATION)], dim=ROTATION).to(y.dtype)
+    def advance(self, s: Tensor, *, only_magnitude: bool = False) -> Tensor:
+        """The layer on stacked features, (b, n + 1, *space, c) -> (b, n + 1, *space', c').
+
+        Or -> (b, *space', c') if only magnitudes are wanted.
+        """
+        return self._activate(self._map(s if self.binding else s[:, :-1]), only_magnitude)
+
+    def advance_lifted(self, x: Tensor) -> Tensor:
+        """``advance`` on a lifted image x >= 0, (b, c, *space) -> (b, n + 1, *space', c').
+
+        Slot 0 and the magnitudes are the image and all other slots are zero, so one call of the
+        linear map on the image alone gives every response.
+        """
+        return self._activate(self._map(x.movedim(1, -1).unsqueeze(ROTATION)), False)
+
+    @property
+    def weight(self) -> Tensor:
+        """The weights of the linear map."""
+        return cast(Tensor, self.linear_map.weight)
+
+    def _activate(self, y: Tensor, only_magnitude: bool) -> Tensor:
+        return activate(
+            y,
+            self.bias,
+            self.norm,
+            bias_in_magnitude=self.bias_in_magnitude,
+            binding=self.binding,
+            only_magnitude=only_magnitude,
+            impl=self.impl,
+        )
 
     def _map(self, s: Tensor) -> Tensor:
         """The linear map alone, on every slot: (b, slots, *space, c) -> (b, slots, *space', c')."""
-        raise NotImplementedError
-
-    def _normalise(self, m: Tensor) -> Tensor:
-        """Batch or layer normalisation of magnitudes, (b, *space, c) -> the same."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:

@@ -3,6 +3,8 @@
 from torch import Tensor, nn
 
 from rotating_features.nn.layer import RotatingLayer
+from rotating_features.ops import Impl
+from rotating_features.ops.linear import linear
 
 
 class RotatingLinear(RotatingLayer):
@@ -13,7 +15,7 @@ class RotatingLinear(RotatingLayer):
     Args:
         in_features, out_features: As in ``nn.Linear``.
         rotation_dim: Length :math:`n` of every feature vector.
-        bias_in_magnitude, binding: As in :class:`RotatingLayer`.
+        bias_in_magnitude, binding, impl: As in :class:`RotatingLayer`.
 
     Shape:
         ``(b, n, in_features) -> (b, n, out_features)``
@@ -34,6 +36,7 @@ class RotatingLinear(RotatingLayer):
         rotation_dim: int,
         bias_in_magnitude: bool = True,
         binding: bool = True,
+        impl: Impl = "auto",
     ) -> None:
         super().__init__(
             nn.Linear(in_features, out_features, bias=False),
@@ -43,10 +46,8 @@ class RotatingLinear(RotatingLayer):
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
+            impl=impl,
         )
 
     def _map(self, s: Tensor) -> Tensor:
-        return self.linear_map(s)
-
-    def _normalise(self, m: Tensor) -> Tensor:
-        return self.norm(m)
+        return linear(s, self.weight.to(s.dtype))

@@ -17,7 +17,7 @@ from rotating_features.train.step import Step
 CONFIG_FILE = "config.json"
 TRAINER_FILE = "trainer.pt"
 METRICS_FILE = "metrics.jsonl"
-FORMAT = "rotating_features/trainer/1"
+FORMAT = "rotating_features/trainer/2"
 UNREADABLE = (
     OSError,
     EOFError,

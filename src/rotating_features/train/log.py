@@ -64,10 +64,10 @@ class Log:
         self._lines.close()
         self._board.close()
 
-    def advance(self, images: int) -> None:
-        """One step on, over so many images."""
-        self._images += images
-        self._bar.advance(self._task)
+    def advance(self, steps: int, images: int) -> None:
+        """So many steps on, each over so many images."""
+        self._images += steps * images
+        self._bar.advance(self._task, steps)
 
     def write(self, step: int, **values: float) -> None:
         """Log ``values`` after ``step`` steps, with the run's time and speed."""

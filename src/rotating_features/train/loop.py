@@ -1,24 +1,39 @@
 """The training loop, top to bottom."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
 from rotating_features.models import RotatingAutoEncoder
 from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import load_checkpoint, save_checkpoint
+from rotating_features.train.feed import Feed
 from rotating_features.train.interrupt import Interrupted, interruptible
 from rotating_features.train.log import Log
 from rotating_features.train.machine import Precision
 from rotating_features.train.step import Step
+from rotating_features.train.together import Together
+
+
+class Trainee(NamedTuple):
+    """A model to be trained, and where its run lives."""
+
+    model: RotatingAutoEncoder  # on its device already; it is trained in place
+    folder: Path  # a checkpoint in it is continued
+    seed: int = 0  # decides, with the step's number, which images a step sees
 
 
 def train(
-    model: RotatingAutoEncoder,
+    trainees: Sequence[Trainee],
     dataset: ImageDataset,
-    folder: Path,
     *,
     steps: int,
     batch_size: int = 64,
@@ -26,7 +41,6 @@ def train(
     warmup_steps: int = 500,
     grad_clip: float | None = 0.1,
     weight_decay: float = 0.0,
-    seed: int = 0,
     precision: Precision = "float32",
     compiled: bool = False,
     log_every: int = 50,
@@ -36,61 +50,99 @@ def train(
     title: str = "",
     quiet: bool = False,
 ) -> None:
-    """Train ``model`` on ``dataset`` until ``steps`` steps are done, going on where ``folder`` is.
+    """Train models side by side on ``dataset`` until each has done ``steps`` steps.
+
+    None knows of the others: each sees what it would see alone.
 
     Args:
-        model: On its device already. It is trained in place.
+        trainees: The models, on one device.
         dataset: The training images; nothing else of it is looked at.
-        folder: The run's folder. A checkpoint in it is continued.
         steps: Steps in all, those done before included.
-        batch_size, seed: Decide, with the step's number, which images a step sees.
+        batch_size: Images in a step.
         lr, warmup_steps: The learning rate, and over how many steps it rises to that linearly.
         grad_clip, weight_decay, precision, compiled: As in :class:`Step`.
         log_every, checkpoint_every, validate_every: In steps.
-        validate: Gives scores of the model to log along the way.
+        validate: Gives scores of a model to log along the way.
         title: What stands before the progress bar.
         quiet: No progress bar.
 
     Raises:
         Interrupted: After Ctrl-C or SIGTERM, once the state is saved.
     """
-    step = Step(
-        model,
-        grad_clip=grad_clip,
-        weight_decay=weight_decay,
-        precision=precision,
-        compiled=compiled,
-    )
-    batches = Batches(len(dataset), batch_size=batch_size, seed=seed)
-    done = load_checkpoint(folder, step)
-    with (
-        Log(folder, start=done, steps=steps, title=title, quiet=quiet) as log,
-        interruptible() as asked,
-    ):
-        for index in range(done, steps):
-            x = dataset.draw(batches[index]).image.to(step.device, non_blocking=True)
-            loss = step(x, rate=lr * min(1.0, (index + 1) / max(1, warmup_steps)))
-            log.advance(len(x))
-            done = index + 1
+    team = []
+    for trainee in trainees:
+        step = Step(
+            trainee.model,
+            grad_clip=grad_clip,
+            weight_decay=weight_decay,
+            precision=precision,
+            compiled=compiled,
+        )
+        batches = Batches(len(dataset), batch_size=batch_size, seed=trainee.seed)
+        team.append(_Member(*trainee, step, batches, done=load_checkpoint(trainee.folder, step)))
+    feed = Feed(dataset, team[0].step.device)
 
-            stop = asked()  # once, or a signal between two looks would go unsaved
-            last = done == steps or stop
-            save = done % checkpoint_every == 0 or last
-            if done % log_every == 0 or save:
-                log.write(done, loss=float(loss))
-                if not (math.isfinite(loss) and (not save or step.is_finite())):
-                    raise InputError(
-                        f"Training has diverged: after {done} steps the loss is {float(loss)}.\n"
-                        "  The last checkpoint is intact. Start again with another --name and a "
-                        "smaller --train.lr."
+    # Those that a kill left behind the others catch up first.
+    for begin, end in pairwise(sorted({*(member.done for member in team), steps})):
+        here = [member for member in team if member.done <= begin]
+        together = Together([member.step for member in here], feed)
+        with ExitStack() as stack:
+            logs = [
+                stack.enter_context(
+                    Log(
+                        member.folder,
+                        start=begin,
+                        steps=steps,
+                        title=title,
+                        quiet=quiet or member is not here[0],
                     )
-            if validate is not None and (done % validate_every == 0 or done == steps):
-                model.eval()
-                log.write(done, **validate(model))
-                model.train()
-                log.pause()
-            if save:
-                save_checkpoint(folder, step, done)
-            if stop and done < steps:
-                raise Interrupted(done)
-    model.eval()
+                )
+                for member in here
+            ]
+            asked = stack.enter_context(interruptible())
+            now = begin
+            while now < end:
+                marks = (log_every, checkpoint_every, validate_every)
+                then = min(end, now + together.stride, *(now - now % k + k for k in marks))
+                order = np.array([[m.batches[i] for m in here] for i in range(now, then)])
+                rates = lr * np.minimum(1, np.arange(now + 1, then + 1) / max(1, warmup_steps))
+                losses = together.run(torch.from_numpy(order), torch.from_numpy(rates))
+                for log in logs:
+                    log.advance(then - now, batch_size)
+                now = then
+
+                stop = asked()  # once, or a signal between two looks would go unsaved
+                save = now % checkpoint_every == 0 or now == end or stop
+                if now % log_every == 0 or save:
+                    for member, log, loss in zip(here, logs, losses[-1].tolist(), strict=True):
+                        log.write(now, loss=loss)
+                        if not math.isfinite(loss) or (save and not member.step.is_finite()):
+                            raise InputError(
+                                f"Training has diverged: after {now} steps the loss is {loss}.\n"
+                                "  The last checkpoint is intact. Start again with another --name "
+                                "and a smaller --train.lr."
+                            )
+                if validate is not None and (now % validate_every == 0 or now == steps):
+                    for member, log in zip(here, logs, strict=True):
+                        log.write(now, **validate(member.model.eval()))
+                        member.model.train()
+                    for log in logs:
+                        log.pause()
+                if save:
+                    for member in here:
+                        save_checkpoint(member.folder, member.step, now)
+                if stop and now < steps:
+                    raise Interrupted(now)
+    for member in team:
+        member.model.eval()
+
+
+class _Member(NamedTuple):
+    """A trainee with all that its steps need."""
+
+    model: RotatingAutoEncoder
+    folder: Path
+    seed: int
+    step: Step
+    batches: Batches
+    done: int  # steps of its last checkpoint

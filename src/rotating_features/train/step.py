@@ -1,20 +1,23 @@
 """One training step: forward, backward, clipping, Adam."""
 
-import copy
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.func import functional_call
 
 from rotating_features.models import RotatingAutoEncoder
+from rotating_features.ops.adam import adam_
+from rotating_features.ops.beside import Beside
 from rotating_features.train.machine import Precision, tune_cpu
 
 
 class Step:
-    """The training step, as fast as the device can take it.
+    """The training step of one model.
 
-    Compiled where asked to; on a GPU all of it is one CUDA graph, so that a step costs one launch.
+    All weights live in one flat tensor, of which the model's own are views. So gradients are
+    written once, next to each other, and clipping and Adam take two kernels.
 
     Args:
         model: On its device already. It is trained in place.
@@ -34,111 +37,135 @@ class Step:
         compiled: bool = False,
     ) -> None:
         self.model = model.train()
-        self.model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-        self.parameters = list(model.parameters())
-        self.device = self.parameters[0].device
-        self.grad_clip = grad_clip
-        self.precision: Precision = precision
-        if self.device.type == "cpu":
-            tune_cpu()
-        else:
+        self.device = next(model.parameters()).device
+        self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self.loss = _Loss(model, self.dtype)
+        self.grad_clip, self.weight_decay, self.compiled = grad_clip, weight_decay, compiled
+        if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high")  # TF32
             torch.backends.cudnn.allow_tf32 = True
             torch.backends.cudnn.benchmark = True
-        on_gpu = self.device.type == "cuda"
-        self.optimiser = torch.optim.Adam(
-            self.parameters,
-            lr=torch.tensor(0.0, device=self.device) if on_gpu else 0.0,  # every call sets it
-            weight_decay=weight_decay,
-            fused=True,
-            capturable=on_gpu,
-        )
-        # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
-        self._loss: Callable[[Tensor], Tensor] = self._eager_loss
+        else:
+            tune_cpu()
+        named = dict(self.loss.named_parameters())
+        self.maps = [name for name in named if name.endswith("linear_map.weight")]
+        rest = [name for name in named if name not in self.maps]
+        self.parameters = [named[name] for name in (*self.maps, *rest)]
+        self.flat = _flatten(self.parameters)
+        self.mean, self.square = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        self.taken, self.rate = self.flat.new_zeros(2)
+        self._loss: Callable[[Tensor], Tensor] = self.loss
         if compiled:
-            self._loss = torch.compile(self._eager_loss, options={"layout_optimization": False})
-        self._graph: _Graph | None = None
+            # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
+            self._loss = torch.compile(self.loss, options={"layout_optimization": False})
+        self.beside: Beside | None = None
 
     def __call__(self, x: Tensor, rate: float) -> Tensor:
         """Train on ``x``, (b, c, h, w), at that learning rate; the loss before the update."""
-        for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
-        if self.device.type != "cuda":
-            return self.update(x)
-        with torch.cuda.device(self.device):
-            if self._graph is None:
-                self._graph = _Graph(self, x)
-            return self._graph(x)
-
-    def state_dict(self) -> dict[str, object]:
-        """All that the next step depends on, but for the data."""
-        return {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
-
-    def load_state_dict(self, state: dict[str, dict[str, object]]) -> None:
-        self.model.load_state_dict(state["model"])
-        own = self.optimiser.state_dict()["param_groups"]  # of this device, not of the saved one
-        self.optimiser.load_state_dict(
-            copy.deepcopy({"state": state["optimiser"]["state"], "param_groups": own})
-        )
-
-    def is_finite(self) -> bool:
-        """Whether all weights are numbers."""
-        return all(bool(p.isfinite().all()) for p in self.parameters)
-
-    def _eager_loss(self, x: Tensor) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            reconstruction = self.model.autoencode(x).reconstruction
-        return F.mse_loss(reconstruction.float(), x)
+        self.rate.fill_(rate)
+        return self.update(x)
 
     def update(self, x: Tensor) -> Tensor:
         """The step itself, one operation after the other, at the rate set before."""
-        self.optimiser.zero_grad(set_to_none=True)
-        loss = self._loss(x)
-        loss.backward()
-        if self.grad_clip is not None:
-            nn.utils.clip_grad_norm_(self.parameters, self.grad_clip)
-        self.optimiser.step()
+        loss, gradient = self._gradient(x)
+        self.taken += 1
+        adam_(
+            self.flat,
+            gradient,
+            self.mean,
+            self.square,
+            self.taken,
+            self.rate,
+            clip=self.grad_clip,
+            decay=self.weight_decay,
+        )
         return loss.detach()
 
+    def state_dict(self) -> dict[str, object]:
+        """All that the next step depends on, but for the data."""
+        return {"model": self.model.state_dict(), "optimiser": self._optimiser_state()}
 
-class _Graph:
-    """A step recorded once and replayed: no Python, no launches in between."""
+    def load_state_dict(self, state: dict[str, dict[str, Tensor]]) -> None:
+        self.model.load_state_dict(state["model"])
+        for name, own in self._optimiser_state().items():
+            own.copy_(state["optimiser"][name])
 
-    def __init__(self, step: Step, x: Tensor) -> None:
-        self.x = x.clone()
-        undo = _snapshot(step)
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):  # compiles, chooses kernels, makes the optimiser's buffers
-                step.update(self.x)
-            undo()
-        torch.cuda.current_stream().wait_stream(side)
-        step.optimiser.zero_grad(set_to_none=True)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.loss = step.update(self.x)
+    def snapshot(self) -> Callable[[], None]:
+        """Remember the state; the result puts it back into the tensors it lives in."""
+        own = [*self.model.state_dict().values(), *self._optimiser_state().values()]
+        copies = [value.clone() for value in own]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        self.x.copy_(x, non_blocking=True)
-        self.graph.replay()
-        return self.loss.clone()
+        def undo() -> None:
+            for value, copied in zip(own, copies, strict=True):
+                value.copy_(copied)
+
+        return undo
+
+    def is_finite(self) -> bool:
+        """Whether all weights are numbers."""
+        return bool(self.flat.isfinite().all())
+
+    def _optimiser_state(self) -> dict[str, Tensor]:
+        return {"mean": self.mean, "square": self.square, "taken": self.taken}
+
+    def _gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss, and its gradient laid flat."""
+        rounded = self._rounded_maps()
+        with self.beside() if self.beside is not None else nullcontext():
+            if rounded:
+                loss = functional_call(self.loss, dict(zip(self.maps, rounded, strict=True)), x)
+            else:
+                loss = self._loss(x)
+        leaves = [*rounded, *self.parameters[len(rounded) :]]
+        # Not backward(), which would add each gradient to what was there. The last layer's bias
+        # may have none: if it does not count in magnitudes, no pixel depends on it.
+        gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)
+        if self.beside is not None:
+            self.beside.join()
+        parts = [_lay_flat(gradient) for gradient in gradients]
+        if rounded:
+            parts = [torch.cat(parts[: len(rounded)]).float(), *parts[len(rounded) :]]
+        return loss, torch.cat(parts)
+
+    def _rounded_maps(self) -> list[Tensor]:
+        """Weights of all linear maps, rounded in one go; empty where each layer does its own."""
+        if self.device.type != "cuda" or self.dtype == torch.float32 or self.compiled:
+            return []
+        maps = self.parameters[: len(self.maps)]
+        flat = self.flat[: sum(p.numel() for p in maps)].to(self.dtype)
+        return [part.requires_grad_() for part in _views(flat, maps)]
 
 
-def _snapshot(step: Step) -> Callable[[], None]:
-    """Remember model and optimiser; the result puts them back into the tensors they live in."""
-    model = {name: value.clone() for name, value in step.model.state_dict().items()}
-    adam = {
-        p: {k: v.clone() for k, v in state.items()} for p, state in step.optimiser.state.items()
-    }
+class _Loss(nn.Module):
+    """The model's loss as a module, for ``functional_call`` and ``compile``."""
 
-    def undo() -> None:
-        step.model.load_state_dict(model)
-        for p, state in step.optimiser.state.items():
-            for name, value in state.items():
-                value.copy_(adam[p][name]) if p in adam else value.zero_()
+    def __init__(self, model: RotatingAutoEncoder, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.model, self.dtype = model, dtype
 
-    return undo
+    def forward(self, x: Tensor) -> Tensor:
+        return self.model.loss(x, self.dtype)
+
+
+def _flatten(parameters: list[nn.Parameter]) -> Tensor:
+    """One tensor with all weights in it, which become views of it."""
+    flat = torch.cat([_lay_flat(p.detach()) for p in parameters])
+    for p, part in zip(parameters, _views(flat, parameters), strict=True):
+        p.data = part
+    return flat
+
+
+def _views(flat: Tensor, like: list[nn.Parameter]) -> list[Tensor]:
+    """Parts of ``flat`` in the shapes of ``like``, convolutions channels last."""
+    views = []
+    for part, p in zip(flat.split([p.numel() for p in like]), like, strict=True):
+        if p.ndim == 4:
+            o, i, h, w = p.shape
+            views.append(part.view(o, h, w, i).permute(0, 3, 1, 2))
+        else:
+            views.append(part.view_as(p))
+    return views
+
+
+def _lay_flat(p: Tensor) -> Tensor:
+    return (p.permute(0, 2, 3, 1) if p.ndim == 4 else p).reshape(-1)
