@@ -90,8 +90,8 @@ class _Batch(torch.autograd.Function):
         mean, scale = _statistics(y, bias, norm, flags, t) if norm.training else _running(norm)
         out = _output(y, flags["N"], only_magnitude)
         a = _tiling(y, 2 * WARPS)  # it has no sums to keep, so larger tiles fit
-        batch.apply[a.blocks, a.tiles](
-            y, bias, mean, scale, weight, shift, out, a.per_image, a.pixels,
+        batch.apply[(a.blocks * a.tiles,)](
+            y, bias, mean, scale, weight, shift, out, a.per_image, a.pixels, a.blocks,
             **flags, **a.shape, ONLY_M=only_magnitude, num_warps=2 * WARPS,
         )  # fmt: skip
         ctx.save_for_backward(y, bias, mean, scale, weight, shift)
@@ -108,16 +108,16 @@ class _Batch(torch.autograd.Function):
         c, n = y.shape[-1], len(bias)
         options = {**flags, **t.shape, "ONLY_M": only_magnitude, "STAGES": STAGES}
         partial = mean.new_empty(t.programs, 2, c)
-        batch.gradient_sums[t.blocks, t.programs](
+        batch.gradient_sums[(t.blocks * t.programs,)](
             g, y, bias, mean, scale, weight, shift, partial,
-            t.tiles, t.per_image, t.pixels, t.programs, **options, num_warps=WARPS,
+            t.tiles, t.per_image, t.pixels, t.blocks, t.programs, **options, num_warps=WARPS,
         )  # fmt: skip
         sums = add_up(partial, mean.new_empty(2, c))
         through = sums if training else torch.zeros_like(sums)  # fixed statistics pass nothing on
         g_y, g_bias = torch.empty_like(y), mean.new_empty(t.programs, n, c)
-        batch.gradients[t.blocks, t.programs](
+        batch.gradients[(t.blocks * t.programs,)](
             g, y, bias, mean, scale, weight, shift, through, g_y, g_bias,
-            t.tiles, t.per_image, t.pixels, t.programs, y.shape[0] * t.pixels, **options,
+            t.tiles, t.per_image, t.pixels, t.blocks, t.programs, y.shape[0] * t.pixels, **options,
             num_warps=WARPS,
         )  # fmt: skip
         total = run_beside(ctx.beside, add_up, g_bias, torch.empty_like(bias))
@@ -132,8 +132,8 @@ def _statistics(
     if y.shape[0] * t.pixels < 2:
         raise ValueError(f"Expected more than 1 value per channel when training, got {y.shape}")
     partial = *bias.new_empty(2, t.programs, c), bias.new_empty(t.programs)
-    batch.statistics[t.blocks, t.programs](
-        y, bias, *partial, t.tiles, t.per_image, t.pixels, t.programs,
+    batch.statistics[(t.blocks * t.programs,)](
+        y, bias, *partial, t.tiles, t.per_image, t.pixels, t.blocks, t.programs,
         **flags, **t.shape, STAGES=STAGES, num_warps=WARPS,
     )  # fmt: skip
     mean, scale = bias.new_empty(2, c)

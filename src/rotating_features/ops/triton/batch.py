@@ -1,8 +1,8 @@
 """The activation around batch normalisation: kernels of both halves, forward and backward.
 
 A tile is a few pixels of one image by a block of channels. Programs walk over tiles in strides and
-leave one partial result each, so that sums come out the same every time. Blocks of channels are the
-grid's fast axis: memory then sees whole pixels, not slivers of them. The first kernel of each half
+leave one partial result each, so that sums come out the same every time. Blocks of channels come
+first in the grid: memory then sees whole pixels, not slivers of them. The first kernel of each half
 walks backwards: what was written last is still in the cache, and what it reads last is there for
 the second.
 """
@@ -15,29 +15,30 @@ from rotating_features.ops.triton.respond import SHORTEST, length, ratio, slots,
 
 @triton.jit
 def _place(
-    tile, per_image, pixels, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr
+    tile, block, per_image, pixels, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr
 ):  # fmt: skip
     """Image and pixels of a tile, its channels, and which of its entries exist."""
     image = (tile // per_image).to(tl.int64)
     pixel = (tile % per_image) * ROWS + tl.arange(0, ROWS)[:, None]
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)[None, :]
+    c = block * COLS + tl.arange(0, COLS)[None, :]
     return image, pixel * C + c, c, (pixel < pixels) & (c < C)
 
 
 @triton.jit
 def statistics(
-    y, bias, mean_out, m2_out, count_out, tiles, per_image, pixels, programs,
+    y, bias, mean_out, m2_out, count_out, tiles, per_image, pixels, blocks, programs,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
     LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
     """Mean and sum of squared deviations (Welford) of the strengths, per program and channel."""
+    block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
     mean = tl.zeros([ROWS, COLS], tl.float32)
     m2 = tl.zeros([ROWS, COLS], tl.float32)
     count = tl.zeros([ROWS, COLS], tl.float32)
-    for turn in tl.range(tl.program_id(1), tiles, programs, num_stages=STAGES):
-        image, at, c, mask = _place(tiles - 1 - turn, per_image, pixels, C, ROWS, COLS)
+    for turn in tl.range(part, tiles, programs, num_stages=STAGES):
+        image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         at = image * SLOTS * stride + at
         v = slots(y, at, stride, mask, N, LIFTED)
         if COUNT_BIAS:
@@ -51,11 +52,11 @@ def statistics(
     middle = tl.sum(count * mean, 0) / tl.maximum(total, 1.0)
     apart = mean - middle[None, :]
     spread = tl.sum(m2 + count * apart * apart, 0)
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)
-    out = tl.program_id(1) * C + c
+    c = block * COLS + tl.arange(0, COLS)
+    out = part * C + c
     tl.store(mean_out + out, middle, mask=c < C)
     tl.store(m2_out + out, spread, mask=c < C)
-    tl.store(count_out + tl.program_id(1), tl.max(total, 0))
+    tl.store(count_out + part, tl.max(total, 0))
 
 
 @triton.jit
@@ -97,13 +98,14 @@ def _normal(c, x, mean, scale, weight, shift, C: tl.constexpr):
 
 @triton.jit
 def apply(
-    y, bias, mean, scale, weight, shift, out, per_image, pixels,
+    y, bias, mean, scale, weight, shift, out, per_image, pixels, blocks,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
     LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
 ):  # fmt: skip
     """Stacked features from responses and statistics."""
+    block, tile = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
-    image, at, c, mask = _place(tl.program_id(1), per_image, pixels, C, ROWS, COLS)
+    image, at, c, mask = _place(tile, block, per_image, pixels, C, ROWS, COLS)
     f = slots(y, image * SLOTS * stride + at, stride, mask, N, LIFTED)
     psi = turned(f, bias, c, c < C, C, N)
     r = length(psi, N)
@@ -139,18 +141,19 @@ def _arriving(g, at, stride, mask, psi, r, pre, N: tl.constexpr, ONLY_M: tl.cons
 
 @triton.jit
 def gradient_sums(
-    g, y, bias, mean, scale, weight, shift, sums, tiles, per_image, pixels, programs,
+    g, y, bias, mean, scale, weight, shift, sums, tiles, per_image, pixels, blocks, programs,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
     LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the norm's shift and weight, which its input's gradient needs; per program."""
+    block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
     total = tl.zeros([ROWS, COLS], tl.float32)
     weighted = tl.zeros([ROWS, COLS], tl.float32)
     g_slots: tl.constexpr = 1 if ONLY_M else N + 1
-    for turn in tl.range(tl.program_id(1), tiles, programs, num_stages=STAGES):
-        image, at, c, mask = _place(tiles - 1 - turn, per_image, pixels, C, ROWS, COLS)
+    for turn in tl.range(part, tiles, programs, num_stages=STAGES):
+        image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         here = image * SLOTS * stride + at
         f = slots(y, here, stride, mask, N, LIFTED)
         psi = turned(f, bias, c, c < C, C, N)
@@ -163,27 +166,28 @@ def gradient_sums(
         )
         total += back
         weighted += back * hat
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)
-    out = sums + tl.program_id(1) * 2 * C + c
+    c = block * COLS + tl.arange(0, COLS)
+    out = sums + part * 2 * C + c
     tl.store(out, tl.sum(total, 0), mask=c < C)
     tl.store(out + C, tl.sum(weighted, 0), mask=c < C)
 
 
 @triton.jit
 def gradients(
-    g, y, bias, mean, scale, weight, shift, sums, g_y, g_bias, tiles, per_image, pixels, programs,
-    items,
+    g, y, bias, mean, scale, weight, shift, sums, g_y, g_bias,
+    tiles, per_image, pixels, blocks, programs, items,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
     LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the responses, and per program those of the rotation bias."""
+    block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
     kind = g_y.dtype.element_ty
     g_slots: tl.constexpr = 1 if ONLY_M else N + 1
     summed = (tl.zeros([ROWS, COLS], tl.float32),) * N
-    for tile in tl.range(tl.program_id(1), tiles, programs, num_stages=STAGES):
-        image, at, c, mask = _place(tile, per_image, pixels, C, ROWS, COLS)
+    for tile in tl.range(part, tiles, programs, num_stages=STAGES):
+        image, at, c, mask = _place(tile, block, per_image, pixels, C, ROWS, COLS)
         here = image * SLOTS * stride + at
         there = image * g_slots * stride + at
         f = slots(y, here, stride, mask, N, LIFTED)
@@ -222,7 +226,7 @@ def gradients(
         summed = new
         if BINDING and not LIFTED:
             tl.store(to + N * stride, g_counted.to(kind), mask=mask)
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    c = block * COLS + tl.arange(0, COLS)
     for k in tl.static_range(N):
         total = tl.sum(summed[k], 0)
-        tl.store(g_bias + (tl.program_id(1) * N + k) * C + c, total, mask=c < C)
+        tl.store(g_bias + (part * N + k) * C + c, total, mask=c < C)

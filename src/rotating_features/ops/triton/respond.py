@@ -3,8 +3,10 @@
 import triton
 import triton.language as tl
 
-SHORTEST = tl.constexpr(1e-12)
-"""A shorter vector counts as zero, as in ``ops/rescale.py``."""
+from rotating_features.ops import rescale
+
+SHORTEST = tl.constexpr(rescale.SHORTEST)
+"""A shorter vector counts as zero."""
 
 
 @triton.jit

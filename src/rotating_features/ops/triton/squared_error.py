@@ -15,12 +15,12 @@ PROGRAMS = 264
 
 @triton.jit
 def _slope(
-    m, weight, bias, x, tile, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
+    m, weight, bias, x, tile, block, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
     C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, SIGMOID: tl.constexpr,
 ):  # fmt: skip
     """Magnitudes of a tile, errors, and the loss's slope before the sigmoid."""
     p = tile * ROWS + tl.arange(0, ROWS)[:, None]
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)[None, :]
+    c = block * COLS + tl.arange(0, COLS)[None, :]
     image, i, j = (p // (h * w)).to(tl.int64), p // w % h, p % w
     mask = (p < rows) & (c < C)
     at = image * mb + i * mh + j * mw + c
@@ -39,22 +39,23 @@ def _slope(
 
 @triton.jit
 def _forward(
-    m, weight, bias, x, sums, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale, programs,
+    m, weight, bias, x, sums, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale, blocks, programs,
     C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, SIGMOID: tl.constexpr,
 ):  # fmt: skip
+    block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     squares = tl.zeros([ROWS, COLS], tl.float32)
     of_weight = tl.zeros([ROWS, COLS], tl.float32)
     of_bias = tl.zeros([ROWS, COLS], tl.float32)
-    for tile in range(tl.program_id(1), tl.cdiv(rows, ROWS), programs):
+    for tile in range(part, tl.cdiv(rows, ROWS), programs):
         _, _, _, size, error, slope, _ = _slope(
-            m, weight, bias, x, tile, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
+            m, weight, bias, x, tile, block, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
             C, ROWS, COLS, SIGMOID,
         )  # fmt: skip
         squares += error * error * scale
         of_weight += slope * size
         of_bias += slope
-    c = tl.program_id(0) * COLS + tl.arange(0, COLS)
-    to = sums + tl.program_id(1) * 3 * C + c
+    c = block * COLS + tl.arange(0, COLS)
+    to = sums + part * 3 * C + c
     tl.store(to, tl.sum(squares, 0), mask=c < C)
     tl.store(to + C, tl.sum(of_weight, 0), mask=c < C)
     tl.store(to + 2 * C, tl.sum(of_bias, 0), mask=c < C)
@@ -62,11 +63,12 @@ def _forward(
 
 @triton.jit
 def _backward(
-    g, m, weight, bias, x, g_m, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
+    g, m, weight, bias, x, g_m, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale, blocks,
     C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, SIGMOID: tl.constexpr,
 ):  # fmt: skip
+    block, tile = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     p, c, mask, _, _, slope, factor = _slope(
-        m, weight, bias, x, tl.program_id(1), rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
+        m, weight, bias, x, tile, block, rows, h, w, mb, mh, mw, xb, xc, xh, xw, scale,
         C, ROWS, COLS, SIGMOID,
     )  # fmt: skip
     back = slope * factor * tl.load(g)
@@ -82,14 +84,14 @@ class _SquaredError(torch.autograd.Function):
         b, h, w, c = m.shape
         cols = min(triton.next_power_of_2(c), 128)
         shape = {"C": c, "ROWS": 512 // cols, "COLS": cols, "SIGMOID": sigmoid}
-        place = b * h * w, h, w, *m.stride()[:3], *x.stride(), 1 / m.numel()
+        place = b * h * w, h, w, *m.stride()[:3], *x.stride(), 1 / m.numel(), triton.cdiv(c, cols)
         tiles, blocks = triton.cdiv(b * h * w, shape["ROWS"]), triton.cdiv(c, cols)
         programs = min(tiles, PROGRAMS)
         partial = torch.empty(programs, 3, c, device=m.device)
-        _forward[blocks, programs](m, weight, bias, x, partial, *place, programs, **shape)
+        _forward[(blocks * programs,)](m, weight, bias, x, partial, *place, programs, **shape)
         sums = add_up(partial, torch.empty(3, c, device=m.device))
         ctx.save_for_backward(m, weight, bias, x, sums)
-        ctx.how = (blocks, tiles), place, shape
+        ctx.how = (blocks * tiles,), place, shape
         return sums[0].sum() if c > 1 else sums[0, 0].clone()
 
     @staticmethod
