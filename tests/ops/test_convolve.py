@@ -101,6 +101,20 @@ def test_tf32_costs_what_pytorchs_costs(case: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast_decides_the_type(dtype: torch.dtype) -> None:
+    x = torch.randn(4, 8, 8, 32).cuda().requires_grad_()
+    weight = torch.randn(32, 32, 3, 3).cuda().requires_grad_()
+    exact = convolve(x, weight, padding=(1, 1), impl="torch")
+    with torch.autocast("cuda", dtype):
+        y = convolve(x, weight, padding=(1, 1))
+    assert y.dtype == dtype
+    of_y, of_exact = (torch.autograd.grad(out.sum(), (x, weight)) for out in (y, exact))
+    for a, b in zip((y, *of_y), (exact, *of_exact), strict=True):
+        torch.testing.assert_close(a.float(), b, rtol=2e-2, atol=2e-2 * float(b.abs().max()))
+
+
+@pytest.mark.gpu
 def test_a_convolution_without_a_kernel_is_refused_or_falls_back() -> None:
     x, weight = torch.randn(1, 8, 8, 3).cuda(), torch.randn(5, 3, 5, 5).cuda()
     with pytest.raises(ValueError, match=r"should get 3 x 3 weights.*\n.*impl='auto'"):

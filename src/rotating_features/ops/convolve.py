@@ -5,6 +5,7 @@ a last layer with one to four channels, and weight gradients of layers with 32. 
 kernels of their own, and on a CPU the first has a way round.
 """
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -32,6 +33,8 @@ def convolve(
         output_padding: Given for a transposed convolution.
         impl: ``"torch"`` for the definition, ``"triton"`` for a kernel, ``"auto"`` to choose.
     """
+    if x.is_cuda and torch.is_autocast_enabled("cuda"):
+        x, weight = (part.to(torch.get_autocast_dtype("cuda")) for part in (x, weight))
     if use_triton(x, impl):
         from rotating_features.ops.triton.convolve import kernel_for
 
