@@ -12,6 +12,7 @@ import rotating_features
 ROOT = Path(rotating_features.__file__).parent
 FLOORS = {
     "_check": 0,
+    "_commit": 0,
     "_files": 0,
     "_version": 0,
     "vectors": 1,

@@ -1,9 +1,7 @@
 """Results of several seeds, beside the paper's."""
 
 import math
-import os
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from rotating_features._check import InputError
+from rotating_features._commit import commit
 from rotating_features._version import __version__
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import Experiment, to_dict
@@ -113,27 +112,6 @@ def run_table(runs: Path) -> Table:
         n = str(run.experiment.model.rotation_dim)
         shown.add_row(name, run.name, n, done, "\n".join(best) or "not scored yet")
     return shown
-
-
-def commit() -> str:
-    """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout.
-
-    On a machine that has the code without its history, ``ROTATING_FEATURES_COMMIT`` tells.
-    """
-    here = Path(__file__).parent
-    try:
-        name = _git(here, "rev-parse", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
-    except (OSError, subprocess.SubprocessError):
-        return os.environ.get("ROTATING_FEATURES_COMMIT", "unknown")
-    return name + ("+" if changed else "")
-
-
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
-    )
-    return done.stdout.strip()
 
 
 def _statistics(values: list[float]) -> dict[str, Any]:

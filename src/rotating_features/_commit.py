@@ -1,0 +1,26 @@
+"""Which commit the code is of, for files that claim numbers."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def commit() -> str:
+    """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout.
+
+    On a machine that has the code without its history, ``ROTATING_FEATURES_COMMIT`` tells.
+    """
+    here = Path(__file__).parent
+    try:
+        name = _git(here, "rev-parse", "HEAD")
+        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
+    except (OSError, subprocess.SubprocessError):
+        return os.environ.get("ROTATING_FEATURES_COMMIT", "unknown")
+    return name + ("+" if changed else "")
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
