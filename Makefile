@@ -13,8 +13,8 @@ test: install  ## What CI runs: lint, types, tests.
 	$(BIN)/basedpyright
 	$(BIN)/pytest
 
-bench: install  ## The training step against a plain reading of the paper.
-	$(BIN)/python benchmarks/bench_step.py
+bench: install  ## Each thing against its peer, on this machine; rows go to benchmarks/results.
+	$(BIN)/rotating-features bench
 
 install: .venv/installed
 

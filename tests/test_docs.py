@@ -11,13 +11,14 @@ from rotating_features import arguments
 from rotating_features.cli import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "benchmarks.md"]
 ARGUMENTS = {
     "train": arguments.TrainArgs,
     "evaluate": arguments.EvaluateArgs,
     "segment": arguments.SegmentArgs,
     "list": arguments.ListArgs,
     "data": arguments.DataArgs,
+    "bench": arguments.BenchArgs,
 }
 TINY = shlex.split(
     "--train.steps 2 --train.batch-size 2 --model.hidden-dim 2 --model.rotation-dim 2 "

@@ -27,6 +27,7 @@ FLOORS = {
     "segment": 7,
     "train": 7,
     "experiments": 8,
+    "bench": 8,
     "arguments": 9,
     "__init__": 9,
     "cli": 10,
@@ -70,6 +71,16 @@ def test_importing_does_no_work_and_needs_no_extra() -> None:
         "import sys, rotating_features, torch;"
         "assert not torch.cuda.is_initialized();"
         "bad = {'triton', 'matplotlib.pyplot', 'tensorboard', 'tyro', 'transformers'};"
+        "assert not bad & set(sys.modules), bad & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_the_benchmarks_need_no_peer_to_be_imported() -> None:
+    code = (
+        "import sys, rotating_features.bench.one;"
+        "bad = {'triton', 'matplotlib', 'sklearn', 'skimage'};"
         "assert not bad & set(sys.modules), bad & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

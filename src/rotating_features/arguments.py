@@ -83,3 +83,19 @@ class ListArgs:
 
     runs: Path = Path("runs")
     """Where runs live."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchArgs:
+    """Time each thing against its peer, on a machine that does nothing else meanwhile."""
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Out of step, evaluate, smooth, ward, kernels, growth. Default: what suits this machine, but
+    for growth."""
+    out: Path = Path("benchmarks/results")
+    """Folder for the rows, NAME.csv each, and for pictures."""
+    repeats: int = 10
+    """Timed calls in each process."""
+    works: tuple[str, ...] = ()
+    """What the step is taken on: 4shapes, 10shapes, features. Default: all with a GPU, 4shapes
+    without."""

@@ -20,6 +20,7 @@ from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features._version import __version__
 from rotating_features.arguments import (
+    BenchArgs,
     DataArgs,
     EvaluateArgs,
     ListArgs,
@@ -27,6 +28,11 @@ from rotating_features.arguments import (
     SegmentArgs,
     TrainArgs,
 )
+from rotating_features.bench import BENCHMARKS, obstacle
+from rotating_features.bench.growth import draw as draw_growth
+from rotating_features.bench.harness import append_rows
+from rotating_features.bench.step import WORKS
+from rotating_features.bench.table import table as bench_table
 from rotating_features.data import Split, write_npz
 from rotating_features.evaluate import PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, Experiment, report, scores
@@ -146,12 +152,30 @@ def list_command(argv: list[str]) -> int:
     return 0
 
 
+def bench_command(argv: list[str]) -> int:
+    args = tyro.cli(BenchArgs, args=argv, prog=f"{PROG} bench")
+    names = _suitable_benchmarks(args)
+    with console.status("measuring") as status:
+        for name in names:
+            options = {"works": args.works} if name == "step" else {}
+            rows = []
+            for part in BENCHMARKS[name](repeats=args.repeats, tell=status.update, **options):
+                append_rows(args.out, name, part)
+                rows += part
+            console.print(bench_table(rows))
+            console.print(f"Rows added to {args.out / name}.csv", soft_wrap=True)
+            if name == "growth":
+                console.print(f"Picture: {draw_growth(rows, args.out)}", soft_wrap=True)
+    return 0
+
+
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "train": (train_command, "train a model, score it and draw what it sees"),
     "evaluate": (evaluate_command, "score a run again, perhaps in another way"),
     "segment": (segment_command, "write object masks for image files"),
     "list": (list_command, "show experiments, protocols and runs"),
     "data": (data_command, "write a dataset to files"),
+    "bench": (bench_command, "time each thing against its peer"),
 }
 
 
@@ -201,6 +225,31 @@ def _parse_train(argv: list[str]) -> TrainArgs:
             why = "there is a GPU" if preset == "paper" else "there is no GPU"
             console.print(f"Preset {preset}, since {why}; --preset chooses another.")
     return tyro.cli(TrainArgs, args=argv, prog=prog, default=base)
+
+
+def _suitable_benchmarks(args: BenchArgs) -> list[str]:
+    """The benchmarks asked for, or those that can run here; mistakes are told before any time."""
+    if args.repeats < 1:
+        raise InputError(f"repeats should be at least 1, got {args.repeats}.")
+    for kind, asked, known in (
+        ("benchmark", args.names, BENCHMARKS),
+        ("work", args.works, WORKS),
+    ):
+        for name in asked:
+            if name not in known:
+                raise InputError(_unknown(kind, name, known))
+    suitable = []
+    for name in args.names or [name for name in BENCHMARKS if name != "growth"]:
+        problem = obstacle(name)
+        if problem is None:
+            suitable.append(name)
+        elif args.names:
+            raise InputError(problem)
+        else:
+            console.print(f"Left out: {problem}")
+    if args.works and "step" not in suitable:
+        raise InputError("works should come with the benchmark step.")
+    return suitable
 
 
 def _unknown(kind: str, got: str, known: Iterable[str]) -> str:

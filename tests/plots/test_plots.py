@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from rotating_features.plots import grid, learning_curve
+from rotating_features.plots import grid, growth, learning_curve
 from rotating_features.plots.colors import (
     PALETTE,
     UNLABELLED,
@@ -183,3 +183,30 @@ def test_images_are_shown_as_they_are(c: int) -> None:
     image = arguments(c=c)["image"] * 2 - 0.5
     wanted = (image.clamp(0, 1) * 255).round()[:, : min(c, 3)].expand(-1, 3, -1, -1)
     assert torch.equal(torch.from_numpy(color_image(image)).movedim(-1, 1).float(), wanted)
+
+
+def grown(*, text: bool) -> list[dict]:
+    rows = [
+        {
+            "grows": grows,
+            "value": v,
+            "variant": w,
+            "median_ms": v,
+            "low_ms": v / 2,
+            "high_ms": 2 * v,
+        }
+        for grows in ("n", "images")
+        for v in (2, 8)
+        for w in ("ours", "plain")
+    ]
+    return [{k: str(v) for k, v in row.items()} for row in rows] if text else rows
+
+
+def test_growth_has_a_panel_for_each_thing_and_a_line_for_each_variant() -> None:
+    panels = growth(grown(text=False), title="machine").axes
+    assert [len(axes.lines) for axes in panels] == [2, 0, 0, 2]
+    assert panels[3].lines[0].get_ydata().tolist() == [0.002, 0.008]  # in seconds
+
+
+def test_growth_out_of_a_file_is_the_same_picture() -> None:
+    assert render(growth(grown(text=False))) == render(growth(grown(text=True)))

@@ -2,5 +2,6 @@
 
 from rotating_features.plots.curve import learning_curve
 from rotating_features.plots.grid import grid
+from rotating_features.plots.growth import growth
 
-__all__ = ["grid", "learning_curve"]
+__all__ = ["grid", "growth", "learning_curve"]

@@ -23,11 +23,12 @@ class PlainLayer(nn.Module):
 
 
 class PlainAutoEncoder(nn.Module):
-    """The architecture table for square images whose side is a multiple of eight."""
+    """The architecture table for square images, or with its starred rows for feature maps."""
 
-    def __init__(self, channels: int, side: int, d: int, n: int) -> None:
+    def __init__(self, channels: int, side: int, d: int, n: int, *, features: bool = False) -> None:
         super().__init__()
-        self.n, self.d, self.grid = n, d, side // 8
+        self.n, self.d, self.side, self.grid = n, d, side, -(-side // 8)
+        self.features = features
 
         def conv(i: int, o: int, stride: int = 1) -> PlainLayer:
             f = nn.Conv2d(i, o, 3, stride, 1, bias=False)
@@ -41,22 +42,34 @@ class PlainAutoEncoder(nn.Module):
             return PlainLayer(nn.Linear(i, o, bias=False), nn.LayerNorm(o), n, o)
 
         flat = 2 * d * self.grid**2
+        self.prepare = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU()) if features else None
         self.encoder = nn.Sequential(
             conv(channels, d, 2),
             conv(d, d),
             conv(d, 2 * d, 2),
             conv(2 * d, 2 * d),
             conv(2 * d, 2 * d, 2),
+            *([conv(2 * d, 2 * d)] if features else []),
         )
         self.squeeze, self.expand = linear(flat, 2 * d), linear(2 * d, flat)
         self.decoder = nn.Sequential(
-            up(2 * d, 2 * d), conv(2 * d, 2 * d), up(2 * d, 2 * d), conv(2 * d, d), up(d, channels)
+            up(2 * d, 2 * d),
+            conv(2 * d, 2 * d),
+            up(2 * d, 2 * d),
+            conv(2 * d, d),
+            *([up(d, d), conv(d, channels)] if features else [up(d, channels)]),
         )
-        self.w_out, self.b_out = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
+        self.w_out = nn.Parameter(torch.ones(channels, 1, 1))
+        self.b_out = nn.Parameter(torch.zeros(channels, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:
+        x = x if self.prepare is None else self.prepare(x)
         z = torch.cat([x[:, None], x.new_zeros(x.shape[0], self.n - 1, *x.shape[1:])], dim=1)
         z = self.encoder(z).flatten(2)
         z = self.expand(self.squeeze(z)).unflatten(2, (2 * self.d, self.grid, self.grid))
-        m = torch.linalg.vector_norm(self.decoder(z), dim=1)
-        return torch.sigmoid(self.w_out * m + self.b_out)
+        z = self.decoder(z)
+        first = (z.shape[-1] - self.side) // 2
+        crop = slice(first, first + self.side)
+        m = torch.linalg.vector_norm(z[..., crop, crop], dim=1)
+        y = self.w_out * m + self.b_out
+        return y if self.features else torch.sigmoid(y)

@@ -1,0 +1,33 @@
+"""Benchmarks: each thing against its peer, in the same run."""
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+import torch
+
+from rotating_features.bench.evaluation import bench_evaluate, bench_smooth, bench_ward
+from rotating_features.bench.growth import bench_growth
+from rotating_features.bench.harness import Row
+from rotating_features.bench.kernels import bench_kernels
+from rotating_features.bench.step import bench_step
+
+BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
+    "step": bench_step,
+    "evaluate": bench_evaluate,
+    "smooth": bench_smooth,
+    "ward": bench_ward,
+    "kernels": bench_kernels,
+    "growth": bench_growth,
+}
+
+
+def obstacle(name: str) -> str | None:
+    """Why the benchmark cannot run here, or None if it can."""
+    if name == "smooth" and find_spec("skimage") is None:
+        return "smooth wants scikit-image, which is not installed here."
+    if name == "kernels" and not (torch.cuda.is_available() and find_spec("triton") is not None):
+        return "kernels wants a GPU and triton."
+    return None
+
+
+__all__ = ["BENCHMARKS", "Row", "obstacle"]
