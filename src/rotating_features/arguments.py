@@ -99,3 +99,5 @@ class BenchArgs:
     works: tuple[str, ...] = ()
     """What the step is taken on: 4shapes, 10shapes, features. Default: all with a GPU, 4shapes
     without."""
+    variants: tuple[str, ...] = ()
+    """How the step is taken: plain, float32, bfloat16, ... Default: what suits this machine."""

@@ -31,7 +31,7 @@ from rotating_features.arguments import (
 from rotating_features.bench import BENCHMARKS, obstacle
 from rotating_features.bench.growth import draw as draw_growth
 from rotating_features.bench.harness import append_rows
-from rotating_features.bench.step import WORKS
+from rotating_features.bench.step import VARIANTS, WORKS
 from rotating_features.bench.table import table as bench_table
 from rotating_features.data import Split, write_npz
 from rotating_features.evaluate import PROTOCOLS
@@ -157,7 +157,8 @@ def bench_command(argv: list[str]) -> int:
     names = _suitable_benchmarks(args)
     with console.status("measuring") as status:
         for name in names:
-            options = {"works": args.works} if name == "step" else {}
+            step = {"works": args.works, "variants": args.variants}
+            options = step if name == "step" else {}
             rows = []
             for part in BENCHMARKS[name](repeats=args.repeats, tell=status.update, **options):
                 append_rows(args.out, name, part)
@@ -234,6 +235,7 @@ def _suitable_benchmarks(args: BenchArgs) -> list[str]:
     for kind, asked, known in (
         ("benchmark", args.names, BENCHMARKS),
         ("work", args.works, WORKS),
+        ("variant", args.variants, VARIANTS),
     ):
         for name in asked:
             if name not in known:
@@ -247,8 +249,8 @@ def _suitable_benchmarks(args: BenchArgs) -> list[str]:
             raise InputError(problem)
         else:
             console.print(f"Left out: {problem}")
-    if args.works and "step" not in suitable:
-        raise InputError("works should come with the benchmark step.")
+    if (args.works or args.variants) and "step" not in suitable:
+        raise InputError("works and variants should come with the benchmark step.")
     return suitable
 
 

@@ -43,10 +43,12 @@ def test_without_names_all_that_suit_the_machine_run(tmp_path: Path, asked, caps
 
 
 def test_names_and_options_reach_the_benchmarks(tmp_path: Path, asked) -> None:
-    assert run(tmp_path, "step", "ward", "--repeats", "3", "--works", "features", "10shapes") == 0
+    words = ["--repeats", "3", "--works", "features", "10shapes", "--variants", "plain"]
+    assert run(tmp_path, "step", "ward", *words) == 0
     assert set(asked) == {"step", "ward"}
     assert asked["ward"]["repeats"] == 3
     assert asked["step"]["works"] == ("features", "10shapes")
+    assert asked["step"]["variants"] == ("plain",)
 
 
 def test_rows_of_another_day_are_kept(tmp_path: Path) -> None:
@@ -74,7 +76,8 @@ def test_a_peer_that_is_missing_is_named(tmp_path: Path, asked, capsys, monkeypa
     [
         (["setp"], "got 'setp'.\n  Did you mean 'step'?"),
         (["step", "--works", "4shape"], "got '4shape'.\n  Did you mean '4shapes'?"),
-        (["ward", "--works", "4shapes"], "works should come with the benchmark step"),
+        (["ward", "--works", "4shapes"], "should come with the benchmark step"),
+        (["step", "--variants", "plian"], "got 'plian'.\n  Did you mean 'plain'?"),
         (["step", "--repeats", "0"], "repeats should be at least 1, got 0"),
         (["kernels"], "kernels wants a GPU and triton"),
     ],

@@ -75,6 +75,9 @@ def bench_step(
     """Rows of one work after the other; by default those that suit this machine."""
     if unknown := [name for name in works if name not in sizes]:
         raise InputError(f"A work should be one of {', '.join(sizes)}, got {', '.join(unknown)}.")
+    if unknown := [name for name in variants if name not in VARIANTS]:
+        known = ", ".join(VARIANTS)
+        raise InputError(f"A variant should be one of {known}, got {', '.join(unknown)}.")
     for name in works or (sizes if torch.cuda.is_available() else list(sizes)[:1]):
         work = sizes[name]
         chosen = list(variants or suitable_variants())
