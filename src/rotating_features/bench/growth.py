@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 
 from rotating_features._files import replacing
-from rotating_features.bench.alone import Task, Tell, alone
+from rotating_features.bench.alone import Task, Tell, alone, rounds_here
 from rotating_features.bench.evaluation import K
 from rotating_features.bench.harness import Row, Timing, compare
 from rotating_features.bench.step import Work, step_task
@@ -43,7 +43,11 @@ ON_CPU = Sizes(
 
 
 def bench_growth(
-    *, repeats: int, sizes: Sizes | None = None, tell: Tell | None = None
+    *,
+    repeats: int,
+    sizes: Sizes | None = None,
+    rounds: int | None = None,
+    tell: Tell | None = None,
 ) -> Iterator[list[Row]]:
     """Rows of one thing that grows after the other; times are of a whole step or evaluation.
 
@@ -51,20 +55,20 @@ def bench_growth(
     """
     sizes = sizes or (ON_CUDA if torch.cuda.is_available() else ON_CPU)
     ours = "float32" if torch.cuda.is_available() else "float32 uncompiled"
-    repeats = min(repeats, 5)
+    repeats, rounds = min(repeats, 5), rounds or rounds_here()
     for grows in ("n", "batch", "side"):
         works: Sequence[Work] = getattr(sizes, grows)
         jobs = [
             [step_task(variant, work, repeats, at_once=STEPS_AT_ONCE) for work in works]
             for variant in (ours, "plain")
         ]
-        first, second = alone(jobs, tell=tell)
+        first, second = alone(jobs, rounds=rounds, tell=tell)
         rows: list[Row] = []
         for work, mine, theirs in zip(works, first, second, strict=True):
             text = f"step b={work.batch} n={work.n} d={work.d} {work.side}x{work.side}"
             rows += _rows(text, {ours: mine, "plain": theirs}, "plain", grows, getattr(work, grows))
         yield rows
-    yield _evaluation(sizes, repeats, tell)
+    yield _evaluation(sizes, repeats, rounds, tell)
 
 
 def draw(rows: Sequence[Row], folder: Path) -> Path:
@@ -81,15 +85,16 @@ def draw(rows: Sequence[Row], folder: Path) -> Path:
     return path
 
 
-def _evaluation(sizes: Sizes, repeats: int, tell: Tell | None) -> list[Row]:
+def _evaluation(sizes: Sizes, repeats: int, rounds: int, tell: Tell | None) -> list[Row]:
     counts = {"ours": sizes.images, "scikit-learn": sizes.peer_images}
     jobs: list[list[Task]] = [
         [{"bench": "evaluate", "variant": v, "images": i, "repeats": repeats} for i in images]
         for v, images in counts.items()
     ]
+    each_job = alone(jobs, rounds=rounds, tell=tell)
     found = {
         variant: dict(zip(counts[variant], timings, strict=True))
-        for variant, timings in zip(counts, alone(jobs, tell=tell), strict=True)
+        for variant, timings in zip(counts, each_job, strict=True)
     }
     rows: list[Row] = []
     for images in sizes.images:
