@@ -10,12 +10,14 @@ def commit() -> str:
 
     On a machine that has the code without its history, ``ROTATING_FEATURES_COMMIT`` tells.
     """
+    if told := os.environ.get("ROTATING_FEATURES_COMMIT"):
+        return told
     here = Path(__file__).parent
     try:
         name = _git(here, "rev-parse", "HEAD")
         changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
     except (OSError, subprocess.SubprocessError):
-        return os.environ.get("ROTATING_FEATURES_COMMIT", "unknown")
+        return "unknown"
     return name + ("+" if changed else "")
 
 

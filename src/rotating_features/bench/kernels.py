@@ -116,10 +116,25 @@ def time_kernel(variant: str, *, case: str, dtype: str, repeats: int, batch: int
     torch.manual_seed(0)
     kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
     device = this_device()
-    if device.type == "cuda":  # all of it as in training
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
-    made = CASES[case](lambda *shape: torch.randn(shape, device=device, dtype=kind), batch)
+    if device.type == "cpu":
+        return measure(_call(variant, case, kind, batch, device), warmup=1, repeats=repeats)
+    torch.set_float32_matmul_precision("high")  # all of it as in training
+    torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
+    with torch.cuda.stream(torch.cuda.Stream()):  # autograd remembers where a leaf was first used
+        replay = _recorded(_call(variant, case, kind, batch, device))
+
+        def several() -> None:
+            for _ in range(REPLAYS):
+                replay()
+
+        return measure(several, warmup=1, repeats=repeats).per(REPLAYS)
+
+
+def _call(
+    variant: str, case: str, dtype: torch.dtype, batch: int, device: torch.device
+) -> Callable[[], None]:
+    """Forward and backward of the op, as one call."""
+    made = CASES[case](lambda *shape: torch.randn(shape, device=device, dtype=dtype), batch)
     impl = VARIANTS[variant]
 
     def forward() -> Tensor | None:
@@ -136,26 +151,15 @@ def time_kernel(variant: str, *, case: str, dtype: str, repeats: int, batch: int
         if out is not None:
             torch.autograd.grad(out, made.leaves, gradient)
 
-    if device.type != "cuda":
-        return measure(call, warmup=1, repeats=repeats)
-    replay = _recorded(call)
-
-    def several() -> None:
-        for _ in range(REPLAYS):
-            replay()
-
-    return measure(several, warmup=1, repeats=repeats).per(REPLAYS)
+    return call
 
 
 def _recorded(call: Callable[[], None]) -> Callable[[], None]:
     """``call`` as a CUDA graph."""
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(aside)
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
         call()
     return graph.replay
