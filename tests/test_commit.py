@@ -36,6 +36,17 @@ def test_a_change_in_any_room_shows(tmp_path: Path) -> None:
     assert module.commit() == clean + "+"
 
 
+def test_another_projects_history_is_not_ours(tmp_path: Path) -> None:
+    """As where the package is installed in a virtual environment inside a checkout."""
+    subprocess.run(["git", "-C", str(tmp_path), "init"], check=True, capture_output=True)
+    (tmp_path / "file").write_text("theirs")
+    for words in ("add file", "-c user.name=a -c user.email=a@b.c commit -m one"):
+        subprocess.run(
+            ["git", "-C", str(tmp_path), *words.split()], check=True, capture_output=True
+        )
+    assert copied_to(tmp_path / "package").commit() == "unknown"
+
+
 def test_without_history_a_variable_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     module = copied_to(tmp_path / "package")

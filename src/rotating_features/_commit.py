@@ -14,6 +14,7 @@ def commit() -> str:
         return told
     here = Path(__file__).parent
     try:
+        _git(here, "ls-files", "--error-unmatch", __file__)  # else it is another project's history
         name = _git(here, "rev-parse", "HEAD")
         changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
     except (OSError, subprocess.SubprocessError):

@@ -278,3 +278,10 @@ def test_points_without_a_batch_axis_are_explained() -> None:
 def test_a_mask_of_another_shape_is_explained() -> None:
     with pytest.raises(InputError, match=r"mask should have shape \(b=1, p=60\)"):
         kmeans(noise(0), 2, mask=torch.ones(1, 59, dtype=torch.bool))
+
+
+def test_autocast_changes_nothing() -> None:
+    points = torch.randn(3, 50, 4)
+    exact = kmeans(points, k=3)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(kmeans(points, k=3).inertia, exact.inertia)

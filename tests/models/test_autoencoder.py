@@ -244,6 +244,28 @@ def test_the_loss_is_the_error_of_what_forward_gives(features: bool) -> None:
     torch.testing.assert_close(model.loss(x), expected)
 
 
+def test_the_loss_of_images_of_another_size_is_refused() -> None:
+    """Though a grid of 4 x 4 would do for them."""
+    model = make((32, 32))
+    with pytest.raises(ValueError, match="x should have shape"):
+        model.loss(torch.rand(2, 3, 30, 30))
+
+
+def test_the_implementation_can_be_chosen() -> None:
+    torch.manual_seed(0)
+    settings = {"channels": 1, "size": (8, 8), "hidden_dim": 4, "rotation_dim": 3}
+    auto, plain, kernels = (
+        RotatingAutoEncoder(**settings, impl=impl) for impl in ("auto", "torch", "triton")
+    )
+    plain.load_state_dict(auto.state_dict())
+    x = torch.rand(2, 1, 8, 8)
+    torch.testing.assert_close(plain(x).z, auto(x).z)
+    torch.testing.assert_close(plain.loss(x), auto.loss(x))
+    with pytest.raises(ValueError, match="impl='triton' should get a CUDA tensor"):
+        kernels(x)
+    assert "impl" not in auto.settings  # it changes nothing that a file should remember
+
+
 def test_encoding_gives_the_bottleneck() -> None:
     model = make(n=5).eval()
     assert model.encode(images(model)).shape == (2, 5, 2 * 4)

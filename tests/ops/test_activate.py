@@ -75,6 +75,7 @@ KERNEL_CASES = {
     "batch, neither": (2, 70, (5,), {"bias_in_magnitude": False, "binding": False}),
     "batch, turned image": (3, 8, (4, 4), {"bias_in_magnitude": False, "lifted": True}),
     "batch, in use": (3, 5, (7, 3), {"training": False}),
+    "batch, many channels": (2, 200, (3, 3), {}),
     "items": (3, 37, (), {}),
     "items, neither": (2, 16, (), {"bias_in_magnitude": False, "binding": False}),
     "items, magnitudes": (3, 16, (), {"only_magnitude": True}),
@@ -84,9 +85,14 @@ KERNEL_CASES = {
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("case", KERNEL_CASES)
-def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
+def test_the_kernel_keeps_the_contract(
+    case: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On odd shapes, on zero vectors and on input that is not contiguous."""
+    from rotating_features.ops.triton import activate as kernels
     from rotating_features.ops.triton.activate import activate_triton
+
+    monkeypatch.setattr(kernels, "PROGRAMS", 5)  # so that each has several tiles, and not as many
 
     n, c, space, options = KERNEL_CASES[case]
     options = dict(options)
@@ -105,6 +111,15 @@ def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
         return lambda y, bias, g: results(function, norm, y, bias, g, **options)
 
     assert_as_exact_as(of(activate_reference), of(activate_triton), y, bias.cuda(), g)
+
+
+@pytest.mark.gpu
+def test_a_layer_norm_over_space_falls_back_or_is_refused() -> None:
+    bias, norm = make(3, 6, items=True)
+    bias, norm, y = bias.cuda(), norm.cuda(), torch.randn(4, 4, 2, 2, 6).cuda()
+    torch.testing.assert_close(activate(y, bias, norm), activate(y, bias, norm, impl="torch"))
+    with pytest.raises(ValueError, match=r"should get a batch norm.*\n.*impl='auto'"):
+        activate(y, bias, norm, impl="triton")
 
 
 @pytest.mark.gpu

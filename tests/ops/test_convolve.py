@@ -51,7 +51,11 @@ KERNEL_CASES = {  # in, out, stride, transposed, side
 def test_the_kernels_keep_the_contract(
     case: str, dtype: torch.dtype, beside: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from rotating_features.ops.triton import upsample, weight_gradient
+
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    monkeypatch.setattr(upsample, "PROGRAMS", 2)
+    monkeypatch.setattr(weight_gradient, "SPLITS", 2)
     c, out, stride, transposed, side = KERNEL_CASES[case]
     x = torch.randn(c, 9, side, side).movedim(0, -1).to("cuda", dtype)
     weight = torch.randn(*((c, out) if transposed else (out, c)), 3, 3).to("cuda", dtype)

@@ -18,13 +18,31 @@ def test_it_is_the_error_of_the_readout(sigmoid: bool) -> None:
     torch.testing.assert_close(ours, expected)
 
 
+def test_another_size_is_refused() -> None:
+    one = torch.ones(1)
+    with pytest.raises(ValueError, match="x should have shape"):
+        squared_error(torch.rand(2, 4, 4, 1), one, one, torch.rand(2, 1, 3, 3), sigmoid=True)
+
+
+@pytest.mark.gpu
+def test_the_images_own_gradient_is_not_lost() -> None:
+    one = torch.ones(1, device="cuda")
+    m, x = torch.rand(2, 4, 4, 1).cuda(), torch.rand(2, 1, 4, 4).cuda().requires_grad_()
+    loss = squared_error(m, one, one, x, sigmoid=True)
+    assert torch.autograd.grad(loss, x)[0].abs().sum() > 0
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize(("c", "sigmoid"), [(1, True), (3, True), (200, False)])
-def test_the_kernel_keeps_the_contract(c: int, sigmoid: bool, dtype: torch.dtype) -> None:
+def test_the_kernel_keeps_the_contract(
+    c: int, sigmoid: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On magnitudes that are a crop of larger ones, and images in either layout."""
+    from rotating_features.ops.triton import squared_error as kernels
     from rotating_features.ops.triton.squared_error import squared_error_triton
 
+    monkeypatch.setattr(kernels, "PROGRAMS", 3)
     m = torch.rand(5, 9, 8, c).to("cuda", dtype)[:, 1:8, 1:7]
     weight, bias = torch.randn(2, c).cuda()
     x = torch.rand(5, c, 7, 6).cuda()

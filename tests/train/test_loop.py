@@ -148,6 +148,29 @@ def test_a_run_that_diverges_says_so_and_keeps_its_last_checkpoint(tmp_path: Pat
     assert torch.load(tmp_path / "trainer.pt", weights_only=True)["step"] == 2
 
 
+def test_a_run_that_is_past_its_steps_is_left_alone(tmp_path: Path) -> None:
+    run(tmp_path, 4)
+    before = (tmp_path / "trainer.pt").read_bytes()
+    run(tmp_path, 2)
+    assert (tmp_path / "trainer.pt").read_bytes() == before
+
+
+def test_nobody_to_train_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one trainee"):
+        train([], FourShapes("train"), steps=1)
+
+
+def test_one_that_diverges_does_not_cost_the_others_their_work(tmp_path: Path) -> None:
+    good, bad = make(), make()
+    torch.nn.init.constant_(bad.readout.bias, torch.nan)
+    trainees = [Trainee(bad, tmp_path / "bad"), Trainee(good, tmp_path / "good")]
+    options = {"batch_size": 4, "log_every": 2, "quiet": True}
+    with pytest.raises(ValueError, match=r"diverged: after 2 steps the loss in .*bad is nan"):
+        train(trainees, FourShapes("train"), steps=9, **options)
+    assert torch.load(tmp_path / "good" / "trainer.pt", weights_only=True)["step"] == 2
+    assert not (tmp_path / "bad" / "trainer.pt").exists()
+
+
 def test_tensorboard_can_read_the_run(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -68,6 +68,15 @@ def test_the_state_is_all_that_the_next_step_depends_on() -> None:
         assert torch.equal(a, b)
 
 
+def test_frozen_weights_stay_as_they_are() -> None:
+    model = make()
+    frozen = model.encoder[0].linear_map.weight.requires_grad_(False)
+    before, other = frozen.clone(), model.encoder[1].linear_map.weight.clone()
+    Step(model)(images(), 1e-2)
+    assert torch.equal(frozen, before)
+    assert not torch.equal(model.encoder[1].linear_map.weight, other)
+
+
 def test_bfloat16_is_close_to_float32() -> None:
     x = images(16)
     exact = Step(make())(x, 1e-3)

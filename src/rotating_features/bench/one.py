@@ -1,6 +1,7 @@
 """One process of a benchmark: it prints a line of JSON, a timing for each task.
 
-    python -m rotating_features.bench.one '[{"bench": "ward", "variant": "ours", "images": 4}]'
+    TASK='{"bench": "ward", "variant": "ours", "images": 4, "repeats": 2}'
+    python -m rotating_features.bench.one "[$TASK]"
 
 Without an argument it says when all is imported and waits for the tasks as a line of input.
 """

@@ -68,7 +68,9 @@ def kmeans(
             f"k should lie between 1 and the number of points, got k={k} for {fewest} points."
         )
     at_once = max(1, _at_once(points.device) // (restarts * k * p))
-    with _full_precision():
+    if points.dtype in (torch.float16, torch.bfloat16):
+        points = points.float()
+    with _full_precision(), torch.autocast(points.device.type, enabled=False):
         parts = [
             _solve(_pack(x.transpose(1, 2), kept), k, restarts, max_iter, tol, seed)
             for x, kept in zip(points.split(at_once), mask.split(at_once), strict=True)

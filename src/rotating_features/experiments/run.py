@@ -1,4 +1,4 @@
-"""One experiment from data to pictures, seed after seed."""
+"""One experiment from data to pictures, for one seed or several."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import can_compile, pick_compile, pick_precision
+from rotating_features.train.together import SIDE_BY_SIDE
 
 VALIDATION_IMAGES = 200
 PICTURES = 8
@@ -65,9 +66,9 @@ def check(experiment: Experiment) -> None:
 
 def train_runs(runs: list[Run], device: torch.device) -> None:
     """Train until every run's last step is done: side by side on a GPU, else one by one."""
-    groups = [runs] if device.type == "cuda" else [[run] for run in runs]
-    for group in groups:
-        _train_together(group, device)
+    at_once = SIDE_BY_SIDE if device.type == "cuda" else 1
+    for start in range(0, len(runs), at_once):
+        _train_together(runs[start : start + at_once], device)
 
 
 def _train_together(runs: list[Run], device: torch.device) -> None:

@@ -108,6 +108,7 @@ class RotatingAutoEncoder(nn.Module):
         self.channels = channels
         self.size = (size[0], size[1])
         self.rotation_dim = rotation_dim
+        self.impl: Impl = "torch" if impl == "torch" else "auto"
         options = {
             "rotation_dim": rotation_dim,
             "bias_in_magnitude": bias_in_magnitude,
@@ -149,18 +150,22 @@ class RotatingAutoEncoder(nn.Module):
             x: As in ``forward``.
             dtype: In which features travel between layers; norms and the loss keep their own.
         """
+        self._check_shape(x)
         m = self._decode(self._encode(x, dtype), only_magnitude=True)
-        readout = self.readout
-        return squared_error(m, readout.weight, readout.bias, x, sigmoid=readout.sigmoid)
+        w, b, sigmoid = self.readout.weight, self.readout.bias, self.readout.sigmoid
+        return squared_error(m, w, b, x, sigmoid=sigmoid, impl=self.impl)
 
     def encode(self, x: Tensor) -> Tensor:
         """The bottleneck's features, (b, c, h, w) -> (b, n, 2d)."""
         self._check(x)
         return unstack(self._encode(x))
 
-    def _check(self, x: Tensor) -> None:
+    def _check_shape(self, x: Tensor) -> None:
         h, w = self.size
         check_shape("x", x, "b c h w", c=self.channels, h=h, w=w, hint="Resize images first.")
+
+    def _check(self, x: Tensor) -> None:
+        self._check_shape(x)
         if torch.compiler.is_compiling():
             return  # values cannot be read there
         if self.prepare is None:

@@ -33,7 +33,8 @@ class RotatingLayer(nn.Module):
             the paper, or only turns the vector, as in the paper's released code.
         binding: ``False`` leaves :math:`\chi` out, the paper's ablation: the magnitude is then
             :math:`\lVert\psi\rVert` alone.
-        impl: Which implementation of the element-wise part to run, as in :func:`activate`.
+        impl: Which implementation to run, as in :func:`activate`; ``"triton"`` is about what comes
+            after the linear map, for which there may be no kernel.
     """
 
     axes: str

@@ -21,11 +21,18 @@ def use_triton(x: Tensor, impl: Impl) -> bool:
         raise InputError(f"impl should be 'auto', 'torch' or 'triton', got {impl!r}.")
     if impl == "torch" or (impl == "auto" and torch.compiler.is_compiling()):
         return False
-    dtypes = torch.float32, torch.bfloat16
-    usable = x.is_cuda and x.dtype in dtypes and find_spec("triton") is not None
+    usable = x.dtype in (torch.float32, torch.bfloat16) and has_triton(x.device)
     if impl == "triton" and not usable:
         raise InputError(
-            "impl='triton' should get a CUDA tensor in float32 or bfloat16 on a machine that has "
-            f"triton; x is on {x.device} in {x.dtype}.\n  Use impl='auto' to fall back to PyTorch."
+            "impl='triton' should get a CUDA tensor in float32 or bfloat16, on an Ampere GPU or a "
+            f"newer one and with triton installed; x is on {x.device} in {x.dtype}.\n"
+            "  Use impl='auto' to fall back to PyTorch."
         )
     return usable
+
+
+def has_triton(device: torch.device) -> bool:
+    """Whether our kernels run there."""
+    if device.type != "cuda" or find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (8, 0)  # older ones have no TF32 or bfloat16

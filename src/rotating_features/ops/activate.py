@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rotating_features._check import InputError
 from rotating_features.ops import Impl, use_triton
 from rotating_features.ops.bind import bind
 from rotating_features.ops.rescale import rescale
@@ -43,18 +44,33 @@ def activate(
         only_magnitude: Return the magnitudes alone, (b, *space, c).
         impl: ``"torch"`` for the definition, ``"triton"`` for the kernel, ``"auto"`` to choose.
     """
+    switches = {
+        "bias_in_magnitude": bias_in_magnitude,
+        "binding": binding,
+        "only_magnitude": only_magnitude,
+    }
     if use_triton(y, impl):
-        from rotating_features.ops.triton.activate import activate_triton as run
-    else:
-        run = activate_reference
-    return run(
-        y,
-        bias,
-        norm,
-        bias_in_magnitude=bias_in_magnitude,
-        binding=binding,
-        only_magnitude=only_magnitude,
-    )
+        if _suits(y, norm):
+            from rotating_features.ops.triton.activate import activate_triton
+
+            with torch.cuda.device(y.device):
+                return activate_triton(y, bias, norm, **switches)
+        if impl == "triton":
+            raise InputError(
+                "impl='triton' should get a batch norm, or a layer norm of items without space, "
+                f"with weights, bias and momentum; got {norm} for shape {tuple(y.shape)}.\n"
+                "  Use impl='auto' to fall back to PyTorch."
+            )
+    return activate_reference(y, bias, norm, **switches)
+
+
+def _suits(y: Tensor, norm: Norm) -> bool:
+    """Whether the kernel knows such a norm; it holds all channels of an item at once."""
+    if norm.weight is None or norm.bias is None:
+        return False
+    if isinstance(norm, nn.LayerNorm):
+        return y.ndim == 3 and norm.normalized_shape == y.shape[2:] and y.shape[2] <= 2**14
+    return norm.momentum is not None and norm.track_running_stats
 
 
 def activate_reference(

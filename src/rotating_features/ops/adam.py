@@ -7,6 +7,7 @@ r"""One step of Adam (Kingma & Ba, 2015) on one flat tensor, clipping included.
         \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \varepsilon}
 """
 
+import torch
 from torch import Tensor
 
 from rotating_features.ops import Impl, use_triton
@@ -38,10 +39,12 @@ def adam_(
         impl: ``"torch"`` for the definition, ``"triton"`` for the kernel, ``"auto"`` to choose.
     """
     if use_triton(p, impl):
-        from rotating_features.ops.triton.adam import adam_triton_ as run
+        from rotating_features.ops.triton.adam import adam_triton_
+
+        with torch.cuda.device(p.device):
+            adam_triton_(p, g.contiguous(), m, v, t, rate, clip=clip, decay=decay)
     else:
-        run = adam_reference_
-    run(p, g, m, v, t, rate, clip=clip, decay=decay)
+        adam_reference_(p, g, m, v, t, rate, clip=clip, decay=decay)
 
 
 def adam_reference_(

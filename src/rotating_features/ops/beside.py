@@ -12,7 +12,8 @@ class Beside:
     """A second stream for gradients of weights, which nothing waits for before the optimiser.
 
     They then run beside the rest of the backward pass, which moves memory while they multiply.
-    Whoever opens ``with beside():`` around the forward pass has to ``join`` after the backward.
+    Whoever opens ``with beside():`` around the forward pass has to ``join`` after the backward, and
+    nothing may look at these gradients before: they are of leaves, used once and without hooks.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -29,7 +30,7 @@ class Beside:
 
     def run(self, f: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
         """``f`` of ``inputs``, which are ready here; its result is ready after ``join``."""
-        self.stream.wait_stream(torch.cuda.current_stream())
+        self.stream.wait_stream(torch.cuda.current_stream(self.stream.device))
         with torch.cuda.stream(self.stream):
             result = f(*inputs)
         self.kept += (*inputs, result)
@@ -37,7 +38,7 @@ class Beside:
 
     def join(self) -> None:
         """Wait for all that was run."""
-        torch.cuda.current_stream().wait_stream(self.stream)
+        torch.cuda.current_stream(self.stream.device).wait_stream(self.stream)
         self.kept.clear()
 
 

@@ -40,14 +40,15 @@ def convolve(
 
         kernel = kernel_for(x, weight, stride, padding, output_padding)
         if kernel is not None:
-            return kernel(x, weight)
+            with torch.cuda.device(x.device):
+                return kernel(x, weight)
         if impl == "triton":
             raise InputError(
-                "impl='triton' should get 3 x 3 weights, padding 1 and channels for which there is "
-                f"a kernel, got weights {tuple(weight.shape)}, padding {padding}.\n"
-                "  Use impl='auto' to fall back to PyTorch."
+                "impl='triton' should get 3 x 3 weights, padding 1, strides 1 or 2 and 16, 32 or "
+                f"64 channels; got weights {tuple(weight.shape)}, padding {padding}, stride "
+                f"{stride}.\n  Use impl='auto' to fall back to PyTorch."
             )
-    if impl == "auto" and output_padding is not None and weight.shape[1] == 1:
+    if impl == "auto" and not x.is_cuda and output_padding is not None and weight.shape[1] == 1:
         return _fold(x, weight, stride, padding, output_padding)
     return convolve_reference(x, weight, stride, padding, output_padding)
 

@@ -12,7 +12,7 @@ from rotating_features.ops.beside import current, run_beside
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """``x`` times the transposed ``weight``: (..., c) and (c', c) -> (..., c')."""
-    if torch.compiler.is_compiling() or current() is None:
+    if torch.compiler.is_compiling() or current() is None or not weight.is_leaf:
         return F.linear(x, weight)
     return _Linear.apply(x, weight)
 

@@ -1,5 +1,7 @@
 """Where a step's images come from."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -23,17 +25,23 @@ class Feed:
     def __call__(self, indices: Tensor) -> Tensor:
         """Images (b, c, h, w) in [0, 1]."""
         if self.images is None:
-            return self.dataset.draw(indices.numpy()).image
+            return self.dataset.draw(indices.numpy()).image.to(self.device)
         x = self.images.index_select(0, indices)
         return (x if x.is_floating_point() else x / 255).movedim(-1, 1)
 
 
 def _all_images(dataset: ImageDataset, device: torch.device) -> Tensor:
     """Channels last, as layers want them."""
-    parts = []
+    small = []
+    for part in _parts(dataset, device):
+        byte = part.mul(255).round_().to(torch.uint8)
+        if not torch.equal(byte / 255, part):
+            return torch.cat(list(_parts(dataset, device)))
+        small.append(byte)
+    return torch.cat(small)
+
+
+def _parts(dataset: ImageDataset, device: torch.device) -> Iterator[Tensor]:
     for start in range(0, len(dataset), CHUNK):
-        stop = min(start + CHUNK, len(dataset))
-        parts.append(dataset.draw(np.arange(start, stop)).image.to(device))
-    small = [part.mul(255).round_().to(torch.uint8) for part in parts]
-    exact = all(torch.equal(a / 255, b) for a, b in zip(small, parts, strict=True))
-    return torch.cat(small if exact else parts).movedim(1, -1).contiguous()
+        indices = np.arange(start, min(start + CHUNK, len(dataset)))
+        yield dataset.draw(indices).image.to(device).movedim(1, -1).contiguous()

@@ -69,6 +69,8 @@ def train(
     Raises:
         Interrupted: After Ctrl-C or SIGTERM, once the state is saved.
     """
+    if not trainees:
+        raise InputError("train should get at least one trainee, got none.")
     team = []
     for trainee in trainees:
         step = Step(
@@ -79,7 +81,8 @@ def train(
             compiled=compiled,
         )
         batches = Batches(len(dataset), batch_size=batch_size, seed=trainee.seed)
-        team.append(_Member(*trainee, step, batches, done=load_checkpoint(trainee.folder, step)))
+        done = min(steps, load_checkpoint(trainee.folder, step))
+        team.append(_Member(*trainee, step, batches, done))
     feed = Feed(dataset, team[0].step.device)
 
     # Those that a kill left behind the others catch up first.
@@ -117,9 +120,11 @@ def train(
                     for member, log, loss in zip(here, logs, losses[-1].tolist(), strict=True):
                         log.write(now, loss=loss)
                         if not math.isfinite(loss) or (save and not member.step.is_finite()):
+                            _save_finite(here, now)
                             raise InputError(
-                                f"Training has diverged: after {now} steps the loss is {loss}.\n"
-                                "  The last checkpoint is intact. Start again with another --name "
+                                f"Training has diverged: after {now} steps the loss in "
+                                f"{member.folder} is {loss}.\n"
+                                "  Its last checkpoint is intact. Start again with another --name "
                                 "and a smaller --train.lr."
                             )
                 if validate is not None and (now % validate_every == 0 or now == steps):
@@ -135,6 +140,13 @@ def train(
                     raise Interrupted(now)
     for member in team:
         member.model.eval()
+
+
+def _save_finite(team: "list[_Member]", now: int) -> None:
+    """What one loses, the others keep."""
+    for member in team if len(team) > 1 else []:
+        if member.step.is_finite():
+            save_checkpoint(member.folder, member.step, now)
 
 
 class _Member(NamedTuple):

@@ -9,6 +9,8 @@ from rotating_features.ops.beside import Beside
 from rotating_features.train.feed import Feed
 from rotating_features.train.step import Step
 
+SIDE_BY_SIDE = 4
+"""Models that train at once on a GPU; four fill the largest."""
 STRIDE = {"cpu": 1, "cuda": 100}
 """Steps that are taken at once, without a look at what happened."""
 
@@ -61,8 +63,9 @@ class _Graph:
         self.position = torch.zeros(1, dtype=torch.int64, device=device)
         first = -1  # in line before gradients of weights, which nothing waits for
         self.branches = [torch.cuda.Stream(device, priority=first) for _ in steps]
-        if len(steps) == 1 and not steps[0].compiled:
-            steps[0].beside = Beside(device)  # several models fill the GPU without
+        for step in steps:  # several models fill the GPU without
+            alone = len(steps) == 1 and not step.compiled
+            step.beside = Beside(device) if alone else None
         self.order[0].copy_(order[0])
         undo = [step.snapshot() for step in steps]
         for _ in range(3):  # compiles, chooses kernels, makes the optimisers' buffers

@@ -9,14 +9,12 @@ from torch.autograd.function import once_differentiable
 
 from rotating_features.ops.beside import current, run_beside
 from rotating_features.ops.triton import batch, item
-from rotating_features.ops.triton.add_up import add_up
+from rotating_features.ops.triton.add_up import PROGRAMS, add_up, partial_sums
 
 PER_THREAD = 4
 WARPS = 4
 STAGES = 3
 """Tiles under way at once in a program: while one is computed, the next ones are fetched."""
-PROGRAMS = 264
-"""Partial sums there are at most: two programs for each multiprocessor of the largest GPUs."""
 
 
 def activate_triton(
@@ -95,7 +93,8 @@ class _Batch(torch.autograd.Function):
             **flags, **a.shape, ONLY_M=only_magnitude, num_warps=2 * WARPS,
         )  # fmt: skip
         ctx.save_for_backward(y, bias, mean, scale, weight, shift)
-        ctx.kind, ctx.beside = (flags, only_magnitude, norm.training), current()
+        ctx.kind = flags, only_magnitude, norm.training
+        ctx.beside = current() if bias.is_leaf else None
         return out
 
     @staticmethod
@@ -107,14 +106,15 @@ class _Batch(torch.autograd.Function):
         g = g.contiguous()
         c, n = y.shape[-1], len(bias)
         options = {**flags, **t.shape, "ONLY_M": only_magnitude, "STAGES": STAGES}
-        partial = mean.new_empty(t.programs, 2, c)
+        new = partial_sums(y)
+        partial = new(t.programs, 2, c)
         batch.gradient_sums[(t.blocks * t.programs,)](
             g, y, bias, mean, scale, weight, shift, partial,
             t.tiles, t.per_image, t.pixels, t.blocks, t.programs, **options, num_warps=WARPS,
         )  # fmt: skip
-        sums = add_up(partial, mean.new_empty(2, c))
+        sums = add_up(partial, new(2, c))
         through = sums if training else torch.zeros_like(sums)  # fixed statistics pass nothing on
-        g_y, g_bias = torch.empty_like(y), mean.new_empty(t.programs, n, c)
+        g_y, g_bias = torch.empty_like(y), new(t.programs, n, c)
         batch.gradients[(t.blocks * t.programs,)](
             g, y, bias, mean, scale, weight, shift, through, g_y, g_bias,
             t.tiles, t.per_image, t.pixels, t.blocks, t.programs, y.shape[0] * t.pixels, **options,
@@ -131,12 +131,13 @@ def _statistics(
     c = y.shape[-1]
     if y.shape[0] * t.pixels < 2:
         raise ValueError(f"Expected more than 1 value per channel when training, got {y.shape}")
-    partial = *bias.new_empty(2, t.programs, c), bias.new_empty(t.programs)
+    new = partial_sums(bias)
+    partial = *new(2, t.programs, c), new(t.programs)
     batch.statistics[(t.blocks * t.programs,)](
         y, bias, *partial, t.tiles, t.per_image, t.pixels, t.blocks, t.programs,
         **flags, **t.shape, STAGES=STAGES, num_warps=WARPS,
     )  # fmt: skip
-    mean, scale = bias.new_empty(2, c)
+    mean, scale = new(2, c)
     track = norm.running_mean is not None
     cols = min(triton.next_power_of_2(c), 8)
     batch.combine[(triton.cdiv(c, cols),)](
@@ -172,7 +173,8 @@ class _Item(torch.autograd.Function):
         out = _output(y, len(bias), only_magnitude)
         item.item_forward[(y.shape[0],)](y, bias, weight, shift, out, eps, **options)
         ctx.save_for_backward(y, bias, weight, shift)
-        ctx.kind, ctx.beside = (eps, options), current()
+        ctx.kind = eps, options
+        ctx.beside = current() if bias.is_leaf and weight.is_leaf and shift.is_leaf else None
         return out
 
     @staticmethod
@@ -181,7 +183,7 @@ class _Item(torch.autograd.Function):
         y, bias, weight, shift = ctx.saved_tensors
         eps, options = ctx.kind
         g_y = torch.empty_like(y)
-        rest = bias.new_empty(y.shape[0], len(bias) + 2, y.shape[-1])
+        rest = partial_sums(bias)(y.shape[0], len(bias) + 2, y.shape[-1])
         item.item_backward[(y.shape[0],)](
             g.contiguous(), y, bias, weight, shift, g_y, rest, eps, **options
         )

@@ -2,12 +2,12 @@
 
 import math
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from rotating_features.ops.adam import BETA1, BETA2, EPS
+from rotating_features.ops.triton.add_up import partial_sums
 
 BLOCK = 2048
 
@@ -61,7 +61,7 @@ def adam_triton_(
     """As :func:`rotating_features.ops.adam.adam_reference_`."""
     size = p.numel()
     parts = triton.cdiv(size, BLOCK)
-    sums = torch.empty(parts, device=p.device)
+    sums = partial_sums(p)(parts)
     if clip is not None:
         _square_sums[(parts,)](g, sums, size, BLOCK=BLOCK)
     _update[(parts,)](

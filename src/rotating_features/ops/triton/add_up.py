@@ -1,9 +1,19 @@
 """Sums over partial results, each in the same order every time."""
 
+from collections.abc import Callable
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+PROGRAMS = 264
+"""Partial sums there are at most: two programs for each multiprocessor of the largest GPUs."""
+
+
+def partial_sums(like: Tensor) -> Callable[..., Tensor]:
+    """Makes room for sums on the device of ``like``; in float32, whatever passes there."""
+    return lambda *shape: torch.empty(shape, dtype=torch.float32, device=like.device)
 
 
 @triton.jit
@@ -28,4 +38,4 @@ def add_up(parts: Tensor, out: Tensor) -> Tensor:
 
 def precision() -> str:
     """Of products of float32 matrices: what PyTorch's convolutions are allowed."""
-    return "tf32" if torch.backends.cudnn.allow_tf32 else "ieee"
+    return "tf32" if torch.backends.cudnn.conv.fp32_precision == "tf32" else "ieee"

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rotating_features.ops.beside import current, run_beside
+from rotating_features.ops.beside import Beside, current, run_beside
+from rotating_features.ops.convolve import Pair
 from rotating_features.ops.triton.upsample import upsample
 from rotating_features.ops.triton.weight_gradient import weight_gradient
 
-Pair = tuple[int, int]
 FEW = 4
 """Channels up to which an output counts as pixels."""
 
@@ -24,8 +24,10 @@ def kernel_for(
     if few and _plain(weight, padding) and weight.shape[0] in (16, 32, 64, 128):
         return upsample
     own = _own_weight_gradient(x, weight, stride, padding, output_padding)
-    if own or current() is not None:
-        return lambda x, weight: _Convolve.apply(x, weight, stride, padding, output_padding, own)
+    beside = current() if weight.is_leaf else None  # else its gradient is wanted at once
+    if own or beside is not None:
+        how = stride, padding, output_padding, own, beside
+        return lambda x, weight: _Convolve.apply(x, weight, *how)
     return None
 
 
@@ -39,10 +41,12 @@ def _own_weight_gradient(
     """Whether our kernel beats the library's: seen on an H200, for the shapes of the paper."""
     if not _plain(weight, padding) or not {*weight.shape[:2]} <= {16, 32, 64}:
         return False
+    if stride not in ((1, 1), (2, 2)):
+        return False
     first, second = weight.shape[:2]
     if x.dtype == torch.float32:
         return first < 64 or (stride == (2, 2) and output_padding is None)
-    return stride in ((1, 1), (2, 2)) and (first, second) != (32, 64)
+    return (first, second) != (32, 64)
 
 
 class _Convolve(torch.autograd.Function):
@@ -57,11 +61,12 @@ class _Convolve(torch.autograd.Function):
         padding: Pair,
         output_padding: Pair | None,
         own: bool,
+        beside: Beside | None,
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         transposed = output_padding is not None
         ctx.how = stride, padding, (1, 1), transposed, output_padding or (0, 0), 1
-        ctx.own, ctx.beside = own, current()
+        ctx.own, ctx.beside = own, beside
         return torch.convolution(x.movedim(-1, 1), weight, None, *ctx.how).movedim(1, -1)
 
     @staticmethod
@@ -81,7 +86,9 @@ class _Convolve(torch.autograd.Function):
             return weight_gradient(small, large, stride[0]).movedim(-1, 1)
 
         g, x = g.contiguous(), x.contiguous()
-        total = run_beside(ctx.beside, of_weight, g, x)
-        back = ctx.needs_input_grad[0]
-        g_x = library(g, x, (True, False, False))[0].movedim(1, -1) if back else None
-        return g_x, total, None, None, None, None
+        g_x = g_weight = None
+        if ctx.needs_input_grad[1]:
+            g_weight = run_beside(ctx.beside, of_weight, g, x)
+        if ctx.needs_input_grad[0]:
+            g_x = library(g, x, (True, False, False))[0].movedim(1, -1)
+        return g_x, g_weight, None, None, None, None, None

@@ -8,9 +8,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rotating_features.ops.triton.add_up import add_up
-
-PROGRAMS = 264
+from rotating_features.ops.triton.add_up import PROGRAMS, add_up, partial_sums
 
 
 @triton.jit
@@ -87,9 +85,10 @@ class _SquaredError(torch.autograd.Function):
         place = b * h * w, h, w, *m.stride()[:3], *x.stride(), 1 / m.numel(), triton.cdiv(c, cols)
         tiles, blocks = triton.cdiv(b * h * w, shape["ROWS"]), triton.cdiv(c, cols)
         programs = min(tiles, PROGRAMS)
-        partial = torch.empty(programs, 3, c, device=m.device)
+        new = partial_sums(m)
+        partial = new(programs, 3, c)
         _forward[(blocks * programs,)](m, weight, bias, x, partial, *place, programs, **shape)
-        sums = add_up(partial, torch.empty(3, c, device=m.device))
+        sums = add_up(partial, new(3, c))
         ctx.save_for_backward(m, weight, bias, x, sums)
         ctx.how = (blocks * tiles,), place, shape
         return sums[0].sum() if c > 1 else sums[0, 0].clone()

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rotating_features.ops.triton.add_up import add_up, precision
+from rotating_features.ops.triton.add_up import add_up, partial_sums, precision
 
 ROWS = 64
 PROGRAMS = 528
@@ -102,7 +102,7 @@ class _Upsample(torch.autograd.Function):
         rows = b * h * w
         programs = min(triton.cdiv(rows, ROWS), PROGRAMS)
         g_x = torch.empty_like(x)
-        partial = torch.empty(programs, ci, 9 * co, device=x.device)
+        partial = partial_sums(x)(programs, ci, 9 * co)
         _backward[(programs,)](
             g.contiguous(), x, weight, g_x, partial, rows, h, w, *weight.stride(), programs,
             CI=ci, CO=co, TAPS=max(16, triton.next_power_of_2(9 * co)), ROWS=ROWS,

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rotating_features.ops.triton.add_up import add_up, precision
+from rotating_features.ops.triton.add_up import add_up, partial_sums, precision
 
 SPLITS = 88
 CHUNK = 64
@@ -57,7 +57,7 @@ def weight_gradient(a_map: Tensor, b_map: Tensor, stride: int) -> Tensor:
     half = a_map.dtype == torch.bfloat16
     block = ca if half else min(ca, 32)
     splits = min(SPLITS, triton.cdiv(pixels, CHUNK))
-    partial = torch.empty(splits, ca, 3, 3, cb, device=a_map.device)
+    partial = partial_sums(a_map)(splits, ca, 3, 3, cb)
     _weight_gradient[splits, 3, ca // block](
         a_map, b_map, partial, pixels, h, w, bh, bw, splits,
         CA=ca, CB=cb, BLOCK=block, STRIDE=stride, CHUNK=CHUNK, PRECISION=precision(),
