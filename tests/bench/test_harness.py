@@ -62,5 +62,5 @@ def test_processes_measure_and_say_what_went_wrong() -> None:
     assert isinstance(first, Timing)
     assert isinstance(second, Timing)
     assert told == ["ward: ours"]
-    with pytest.raises(RuntimeError, match=r"nothing(?s:.*)KeyError"):
+    with pytest.raises(RuntimeError, match=r"nothing.* status 1:(?s:.*)KeyError"):
         alone([[{"bench": "nothing", "variant": "ours"}]])

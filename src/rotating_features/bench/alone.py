@@ -74,9 +74,10 @@ class _Process:
         try:
             self.wait()
             out, _ = self.process.communicate(json.dumps(job) + "\n")
-            if self.process.returncode:
+            if status := self.process.returncode:
                 self.errors.seek(0)
-                raise RuntimeError(f"{job[0]} failed:\n{self.errors.read()[-4000:]}")
+                said = self.errors.read()[-4000:]
+                raise RuntimeError(f"{job[0]} ended with status {status}:\n{said}")
         finally:
             self.stop()
         return [None if t is None else Timing(*t) for t in json.loads(out.splitlines()[-1])]
