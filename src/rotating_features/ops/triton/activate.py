@@ -138,13 +138,11 @@ def _statistics(
         **flags, **t.shape, STAGES=STAGES, num_warps=WARPS,
     )  # fmt: skip
     mean, scale = new(2, c)
-    track = norm.running_mean is not None
     cols = min(triton.next_power_of_2(c), 8)
     batch.combine[(triton.cdiv(c, cols),)](
         *partial, mean, scale, norm.running_mean, norm.running_var, norm.num_batches_tracked,
         norm.momentum, norm.eps, t.programs,
-        C=c, PARTS=triton.next_power_of_2(t.programs), COLS=cols, TRACK=track,
-        num_warps=8,
+        C=c, PARTS=triton.next_power_of_2(t.programs), COLS=cols, num_warps=8,
     )  # fmt: skip
     return mean, scale
 

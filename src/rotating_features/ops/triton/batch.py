@@ -10,7 +10,7 @@ the second.
 import triton
 import triton.language as tl
 
-from rotating_features.ops.triton.respond import SHORTEST, length, ratio, slots, strength, turned
+from rotating_features.ops.triton.respond import SHORTEST, ratio, respond, slots
 
 
 @triton.jit
@@ -40,10 +40,9 @@ def statistics(
     for turn in tl.range(part, tiles, programs, num_stages=STAGES):
         image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         at = image * SLOTS * stride + at
-        v = slots(y, at, stride, mask, N, LIFTED)
-        if COUNT_BIAS:
-            v = turned(v, bias, c, c < C, C, N)
-        x = strength(y, at, stride, mask, length(v, N), N, LIFTED, BINDING)
+        _, _, _, _, x = respond(
+            y, bias, at, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        )  # fmt: skip
         count += mask.to(tl.float32)
         off = tl.where(mask, x - mean, 0.0)
         mean += off / tl.maximum(count, 1.0)
@@ -63,7 +62,7 @@ def statistics(
 def combine(
     mean_in, m2_in, count_in, mean_out, scale_out, running_mean, running_var, tracked,
     momentum, eps, programs,
-    C: tl.constexpr, PARTS: tl.constexpr, COLS: tl.constexpr, TRACK: tl.constexpr,
+    C: tl.constexpr, PARTS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
     """One mean and one 1/std from the programs' partial ones (Chan), and the running statistics."""
     p = tl.arange(0, PARTS)[:, None]
@@ -79,13 +78,12 @@ def combine(
     spread = tl.sum(m2 + count * apart * apart, 0)
     tl.store(mean_out + c, middle, mask=c < C)
     tl.store(scale_out + c, 1.0 / tl.sqrt_rn(spread / total + eps), mask=c < C)
-    if TRACK:
-        old = tl.load(running_mean + c, mask=c < C)
-        tl.store(running_mean + c, old + momentum * (middle - old), mask=c < C)
-        old = tl.load(running_var + c, mask=c < C)
-        tl.store(running_var + c, old + momentum * (spread / (total - 1.0) - old), mask=c < C)
-        if tl.program_id(0) == 0:
-            tl.store(tracked, tl.load(tracked) + 1)
+    old = tl.load(running_mean + c, mask=c < C)
+    tl.store(running_mean + c, old + momentum * (middle - old), mask=c < C)
+    old = tl.load(running_var + c, mask=c < C)
+    tl.store(running_var + c, old + momentum * (spread / (total - 1.0) - old), mask=c < C)
+    if tl.program_id(0) == 0:
+        tl.store(tracked, tl.load(tracked) + 1)
 
 
 @triton.jit
@@ -106,11 +104,10 @@ def apply(
     block, tile = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
     image, at, c, mask = _place(tile, block, per_image, pixels, C, ROWS, COLS)
-    f = slots(y, image * SLOTS * stride + at, stride, mask, N, LIFTED)
-    psi = turned(f, bias, c, c < C, C, N)
-    r = length(psi, N)
-    counted = r if COUNT_BIAS else length(f, N)
-    x = strength(y, image * SLOTS * stride + at, stride, mask, counted, N, LIFTED, BINDING)
+    here = image * SLOTS * stride + at
+    _, psi, r, _, x = respond(
+        y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+    )  # fmt: skip
     _, pre = _normal(c, x, mean, scale, weight, shift, C)
     m = tl.where(r < SHORTEST, 0.0, tl.maximum(pre, 0.0, propagate_nan=tl.PropagateNan.ALL))
     kind = out.dtype.element_ty
@@ -155,11 +152,9 @@ def gradient_sums(
     for turn in tl.range(part, tiles, programs, num_stages=STAGES):
         image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         here = image * SLOTS * stride + at
-        f = slots(y, here, stride, mask, N, LIFTED)
-        psi = turned(f, bias, c, c < C, C, N)
-        r = length(psi, N)
-        counted = r if COUNT_BIAS else length(f, N)
-        x = strength(y, here, stride, mask, counted, N, LIFTED, BINDING)
+        _, psi, r, _, x = respond(
+            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        )  # fmt: skip
         hat, pre = _normal(c, x, mean, scale, weight, shift, C)
         _, _, back = _arriving(
             g, image * g_slots * stride + at, stride, mask, psi, r, pre, N, ONLY_M
@@ -190,11 +185,9 @@ def gradients(
         image, at, c, mask = _place(tile, block, per_image, pixels, C, ROWS, COLS)
         here = image * SLOTS * stride + at
         there = image * g_slots * stride + at
-        f = slots(y, here, stride, mask, N, LIFTED)
-        psi = turned(f, bias, c, c < C, C, N)
-        r = length(psi, N)
-        counted = r if COUNT_BIAS else length(f, N)
-        x = strength(y, here, stride, mask, counted, N, LIFTED, BINDING)
+        f, psi, r, counted, x = respond(
+            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        )  # fmt: skip
         hat, pre = _normal(c, x, mean, scale, weight, shift, C)
         g_z, along, back = _arriving(g, there, stride, mask, psi, r, pre, N, ONLY_M)
         inside = c < C

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from rotating_features.ops.triton.respond import SHORTEST, length, ratio, slots, strength, turned
+from rotating_features.ops.triton.respond import SHORTEST, ratio, respond
 
 
 @triton.jit
@@ -13,11 +13,10 @@ def _item(
     COUNT_BIAS: tl.constexpr,
 ):  # fmt: skip
     """All that both directions need of an item."""
-    f = slots(y, at, C, mask, N, LIFTED)
-    psi = turned(f, bias, c, mask, C, N)
-    r = length(psi, N)
-    counted = r if COUNT_BIAS else length(f, N)
-    x = tl.where(mask, strength(y, at, C, mask, counted, N, LIFTED, BINDING), 0.0)
+    f, psi, r, counted, x = respond(
+        y, bias, at, C, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+    )  # fmt: skip
+    x = tl.where(mask, x, 0.0)
     off = tl.where(mask, x - tl.sum(x) / C, 0.0)
     scale = 1.0 / tl.sqrt_rn(tl.sum(off * off) / C + eps)
     hat = off * scale

@@ -53,6 +53,21 @@ def strength(
 
 
 @triton.jit
+def respond(
+    y, bias, at, stride, c, mask,
+    N: tl.constexpr, C: tl.constexpr, LIFTED: tl.constexpr, BINDING: tl.constexpr,
+    COUNT_BIAS: tl.constexpr,
+):  # fmt: skip
+    """All that comes before the norm: f, psi and its length, the counted length, the strength."""
+    f = slots(y, at, stride, mask, N, LIFTED)
+    psi = turned(f, bias, c, c < C, C, N)
+    r = length(psi, N)
+    counted = r if COUNT_BIAS else length(f, N)
+    x = strength(y, at, stride, mask, counted, N, LIFTED, BINDING)
+    return f, psi, r, counted, x
+
+
+@triton.jit
 def ratio(a, b):
     """a / b, correctly rounded; zero where b is zero."""
     return tl.where(b == 0, 0.0, tl.div_rn(a, tl.where(b == 0, 1.0, b)))
