@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -37,6 +39,9 @@ KERNEL_CASES = {  # in, out, stride, transposed, side
     "to one pixel": (32, 1, 2, True, 5),
     "to three": (16, 3, 2, True, 4),
     "to four": (32, 4, 2, True, 6),
+    "from one pixel": (1, 32, 2, False, 8),
+    "from three, odd": (3, 16, 2, False, 7),
+    "from four": (4, 32, 2, False, 12),
     "thin": (64, 32, 1, False, 6),
     "thin, halved": (32, 64, 2, False, 8),
     "thin, odd": (16, 32, 2, False, 7),
@@ -51,10 +56,11 @@ KERNEL_CASES = {  # in, out, stride, transposed, side
 def test_the_kernels_keep_the_contract(
     case: str, dtype: torch.dtype, beside: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rotating_features.ops.triton import upsample, weight_gradient
+    from rotating_features.ops.triton import pixels, weight_gradient
+    from rotating_features.ops.triton.convolve import FEW
 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    monkeypatch.setattr(upsample, "PROGRAMS", 2)
+    monkeypatch.setattr(pixels, "PROGRAMS", 2)
     monkeypatch.setattr(weight_gradient, "SPLITS", 2)
     c, out, stride, transposed, side = KERNEL_CASES[case]
     x = torch.randn(c, 9, side, side).movedim(0, -1).to("cuda", dtype)
@@ -63,21 +69,26 @@ def test_the_kernels_keep_the_contract(
     g = torch.randn_like(convolve_reference(x, weight, *how))
     second = Beside(x.device)
 
+    def leaves(x: Tensor, weight: Tensor) -> list[Tensor]:
+        """The weight, and ``x`` if it is not pixels, which need no gradient."""
+        wanted = [weight] if c <= FEW else [weight, x]
+        return [part.requires_grad_() for part in wanted]
+
     def reference(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
-        x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        x, weight = x.clone(), weight.clone()
+        wanted = leaves(x, weight)
         y = convolve_reference(x, weight, *how)
-        return [y, *torch.autograd.grad(y, (x, weight), g)]
+        return [y, *torch.autograd.grad(y, wanted, g)]
 
     def kernel(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
-        x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        x, weight = x.clone(), weight.clone()
+        wanted = leaves(x, weight)
         options = {"stride": how[0], "padding": how[1], "output_padding": how[2]}
-        if not beside:
+        with second() if beside else nullcontext():
             y = convolve(x, weight, **options)
-            return [y, *torch.autograd.grad(y, (x, weight), g)]
-        with second():
-            y = convolve(x, weight, **options)
-        gradients = torch.autograd.grad(y, (x, weight), g)
-        second.join()
+        gradients = torch.autograd.grad(y, wanted, g)
+        if beside:
+            second.join()
         return [y, *gradients]
 
     assert_as_exact_as(reference, kernel, x, weight, g)

@@ -189,7 +189,8 @@ class RotatingAutoEncoder(nn.Module):
         s = last.advance(s, only_magnitude=only_magnitude)
         axis = s.ndim - 3
         for i, side in enumerate(self.size):
-            s = s.narrow(axis + i, (s.shape[axis + i] - side) // 2, side)
+            if margin := s.shape[axis + i] - side:
+                s = s.narrow(axis + i, margin // 2, side)
         return s
 
 

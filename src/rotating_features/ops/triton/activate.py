@@ -48,21 +48,20 @@ class _Tiling(NamedTuple):
     per_image: int
     tiles: int
     blocks: int
+    programs: int
     shape: dict[str, int]
 
-    @property
-    def programs(self) -> int:
-        return min(self.tiles, PROGRAMS)
 
-
-def _tiling(y: Tensor, warps: int = WARPS) -> _Tiling:
+def _tiling(y: Tensor, *, warps: int = WARPS, alone: bool = False) -> _Tiling:
+    """A model alone on the GPU takes all programs; beside others, fewer partial sums cost less."""
     b, c = y.shape[0], y.shape[-1]
     pixels = y[0, 0].numel() // c
     cols = min(triton.next_power_of_2(c), 128)
     rows = min(PER_THREAD * 32 * warps // cols, max(triton.next_power_of_2(pixels), 1))
     per_image = triton.cdiv(pixels, rows)
     shape = {"ROWS": rows, "COLS": cols}
-    return _Tiling(pixels, per_image, b * per_image, triton.cdiv(c, cols), shape)
+    tiles, programs = b * per_image, PROGRAMS if alone else PROGRAMS // 2
+    return _Tiling(pixels, per_image, tiles, triton.cdiv(c, cols), min(tiles, programs), shape)
 
 
 def _output(y: Tensor, n: int, only_magnitude: bool) -> Tensor:
@@ -84,10 +83,10 @@ class _Batch(torch.autograd.Function):
         flags: dict[str, Any],
         only_magnitude: bool,
     ) -> Tensor:
-        t = _tiling(y)
+        t = _tiling(y, alone=current() is not None)
         mean, scale = _statistics(y, bias, norm, flags, t) if norm.training else _running(norm)
         out = _output(y, flags["N"], only_magnitude)
-        a = _tiling(y, 2 * WARPS)  # it has no sums to keep, so larger tiles fit
+        a = _tiling(y, warps=2 * WARPS)  # it has no sums to keep, so larger tiles fit
         batch.apply[(a.blocks * a.tiles,)](
             y, bias, mean, scale, weight, shift, out, a.per_image, a.pixels, a.blocks,
             **flags, **a.shape, ONLY_M=only_magnitude, num_warps=2 * WARPS,
@@ -102,7 +101,7 @@ class _Batch(torch.autograd.Function):
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         y, bias, mean, scale, weight, shift = ctx.saved_tensors
         flags, only_magnitude, training = ctx.kind
-        t = _tiling(y)
+        t = _tiling(y, alone=ctx.beside is not None)
         g = g.contiguous()
         c, n = y.shape[-1], len(bias)
         options = {**flags, **t.shape, "ONLY_M": only_magnitude, "STAGES": STAGES}

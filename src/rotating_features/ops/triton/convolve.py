@@ -9,20 +9,23 @@ from torch.autograd.function import once_differentiable
 
 from rotating_features.ops.beside import Beside, current, run_beside
 from rotating_features.ops.convolve import Pair
-from rotating_features.ops.triton.upsample import upsample
+from rotating_features.ops.triton.pixels import downsample, upsample
 from rotating_features.ops.triton.weight_gradient import weight_gradient
 
 FEW = 4
-"""Channels up to which an output counts as pixels."""
+"""Channels up to which they count as pixels."""
 
 
 def kernel_for(
     x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
 ) -> Callable[[Tensor, Tensor], Tensor] | None:
     """The kernel for such a convolution, or None where the library's own is the best there is."""
-    few = weight.shape[1] <= FEW and stride == (2, 2) and output_padding == (1, 1)
-    if few and _plain(weight, padding) and weight.shape[0] in (16, 32, 64, 128):
-        return upsample
+    few = weight.shape[1] <= FEW and weight.shape[0] in (16, 32, 64, 128)
+    if few and _plain(weight, padding) and stride == (2, 2):
+        if output_padding == (1, 1):
+            return upsample
+        if output_padding is None and not x.requires_grad:
+            return downsample
     own = _own_weight_gradient(x, weight, stride, padding, output_padding)
     beside = current() if weight.is_leaf else None  # else its gradient is wanted at once
     if own or beside is not None:
