@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from rotating_features.models import RotatingAutoEncoder
 from rotating_features.ops.adam import adam_
-from rotating_features.ops.beside import Beside
+from rotating_features.ops.beside import Beside, run_beside
 from rotating_features.train.machine import Precision, tune_cpu
 
 
@@ -47,6 +47,7 @@ class Step:
             torch.set_float32_matmul_precision("high")  # TF32
             torch.backends.cudnn.allow_tf32 = True
             torch.backends.cudnn.benchmark = True
+            torch.backends.cudnn.benchmark_limit = 0  # all kernels it has, not the first ten
         else:
             tune_cpu()
         named = {name: p for name, p in self.loss.named_parameters() if p.requires_grad}
@@ -56,6 +57,7 @@ class Step:
         self.flat = _flatten(self.parameters)
         self.mean, self.square = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
         self.taken, self.rate = self.flat.new_zeros(2)
+        self.one = torch.ones_like(self.taken)
         self._loss: Callable[[Tensor], Tensor] = self.loss
         if compiled:
             # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
@@ -69,8 +71,8 @@ class Step:
 
     def update(self, x: Tensor) -> Tensor:
         """The step itself, one operation after the other, at the rate set before."""
+        run_beside(self.beside, self.taken.add_, self.one)
         loss, gradient = self._gradient(x)
-        self.taken += 1
         adam_(
             self.flat,
             gradient,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rotating_features.ops.beside import Beside
+from rotating_features.ops.beside import Beside, run_beside
 from rotating_features.train.feed import Feed
 from rotating_features.train.step import Step
 
@@ -87,13 +87,16 @@ class _Graph:
             self.graph.replay()
         return self.losses[:k].clone()
 
+    def _set_rate(self, rate: Tensor) -> Tensor:
+        return torch.index_select(self.rates, 0, self.position, out=rate.view(1))
+
     def _step(self) -> None:
         main = torch.cuda.current_stream()
         order = self.order.index_select(0, self.position)[0]
         for i, (step, branch) in enumerate(zip(self.steps, self.branches, strict=True)):
             branch.wait_stream(main)
             with torch.cuda.stream(branch):
-                torch.index_select(self.rates, 0, self.position, out=step.rate.view(1))
+                run_beside(step.beside, self._set_rate, step.rate)
                 loss = step.update(self.feed(order[i]))
                 self.losses[:, i].index_copy_(0, self.position, loss.view(1))
         for branch in self.branches:

@@ -90,8 +90,8 @@ class _Convolve(torch.autograd.Function):
 
         g, x = g.contiguous(), x.contiguous()
         g_x = g_weight = None
-        if ctx.needs_input_grad[1]:
-            g_weight = run_beside(ctx.beside, of_weight, g, x)
         if ctx.needs_input_grad[0]:
             g_x = library(g, x, (True, False, False))[0].movedim(1, -1)
+        if ctx.needs_input_grad[1]:  # second, to multiply while the activation moves memory
+            g_weight = run_beside(ctx.beside, of_weight, g, x)
         return g_x, g_weight, None, None, None, None, None
