@@ -9,7 +9,9 @@ from torch import Tensor
 from rotating_features.ops.adam import BETA1, BETA2, EPS
 from rotating_features.ops.triton.add_up import partial_sums
 
-BLOCK = 2048
+BLOCK = 1024
+SUM_BLOCK = 4096
+"""Larger, since every program of the second pass adds up all sums of the first."""
 
 
 @triton.jit
@@ -29,20 +31,20 @@ def _update(
     here = at < size
     x = tl.load(g + at, mask=here, other=0.0)
     old = tl.load(p + at, mask=here, other=0.0)
+    mean = tl.load(m + at, mask=here, other=0.0)
+    square = tl.load(v + at, mask=here, other=0.0)
+    steps, size_of_step = tl.load(t), tl.load(rate)
     if CLIP:
         i = tl.arange(0, PARTS)
         norm = tl.sqrt_rn(tl.sum(tl.load(sums + i, mask=i < parts, other=0.0)))
         x *= tl.minimum(clip / (norm + 1e-6), 1.0, propagate_nan=tl.PropagateNan.ALL)
     x += decay * old
-    mean = tl.load(m + at, mask=here, other=0.0)
     mean += (1 - BETA1) * (x - mean)
-    square = tl.load(v + at, mask=here, other=0.0)
     square += (1 - BETA2) * (x * x - square)
-    steps = tl.load(t)
     left1 = 1 - tl.exp2(steps * LOG1)
     left2 = 1 - tl.exp2(steps * LOG2)
     root = tl.sqrt_rn(square / left2) + EPS
-    tl.store(p + at, old - tl.load(rate) / left1 * mean / root, mask=here)
+    tl.store(p + at, old - size_of_step / left1 * mean / root, mask=here)
     tl.store(m + at, mean, mask=here)
     tl.store(v + at, square, mask=here)
 
@@ -60,11 +62,11 @@ def adam_triton_(
 ) -> None:
     """As :func:`rotating_features.ops.adam.adam_reference_`."""
     size = p.numel()
-    parts = triton.cdiv(size, BLOCK)
+    parts = triton.cdiv(size, SUM_BLOCK)
     sums = partial_sums(p)(parts)
     if clip is not None:
-        _square_sums[(parts,)](g, sums, size, BLOCK=BLOCK)
-    _update[(parts,)](
+        _square_sums[(parts,)](g, sums, size, BLOCK=SUM_BLOCK, num_warps=8)
+    _update[(triton.cdiv(size, BLOCK),)](
         p, g, m, v, t, rate, sums, parts, clip or 0.0, decay, size,
         BETA1=BETA1, BETA2=BETA2, LOG1=math.log2(BETA1), LOG2=math.log2(BETA2), EPS=EPS,
         CLIP=clip is not None, PARTS=triton.next_power_of_2(parts), BLOCK=BLOCK,
