@@ -22,7 +22,7 @@ CHECKSUM = {
 
 
 def checksum(dataset: FourShapes) -> str:
-    images, instances = dataset.draw([0, 1, 2, 9_999])
+    images, instances, _ = dataset.draw([0, 1, 2, 9_999])
     return hashlib.sha256(
         images.numpy().astype(np.uint8).tobytes() + instances.numpy().astype(np.int8).tobytes()
     ).hexdigest()[:32]
@@ -33,7 +33,7 @@ def test_a_sample_depends_on_seed_split_and_index_alone(indices, split, seed) ->
     batch = FourShapes(split, seed=seed).draw(indices)
     other = FourShapes(split, seed=seed)
     for place, index in sorted(enumerate(indices), key=lambda pair: pair[1]):  # another order
-        image, instances = other[index]
+        image, instances, _ = other[index]
         assert torch.equal(image, batch.image[place])
         assert torch.equal(instances, batch.instances[place])
 
@@ -56,7 +56,7 @@ def test_sizes_are_those_of_the_paper() -> None:
 
 def test_a_sample_has_the_promised_types() -> None:
     dataset = FourShapes("train")
-    image, instances = dataset[3]
+    image, instances, _ = dataset[3]
     assert image.shape == (dataset.channels, *dataset.size)
     assert instances.shape == dataset.size == (32, 32)
     assert (image.dtype, instances.dtype) == (torch.float32, torch.int64)
@@ -68,7 +68,7 @@ def test_labels_are_background_overlap_or_one_of_four_objects() -> None:
 
 
 def test_the_image_is_white_exactly_where_something_is() -> None:
-    image, instances = FourShapes("train").draw(range(500))
+    image, instances, _ = FourShapes("train").draw(range(500))
     assert torch.equal(image.squeeze(1), (instances != BACKGROUND).float())
 
 
@@ -77,7 +77,7 @@ def test_every_shape_lies_whole_inside_every_image(ring_diameter) -> None:
     """Each object, with some of the overlap, makes up its stencil at some place of the image."""
     up = outline(triangle(base=17, height=9))
     stencils = outline(square(13)), up, up[::-1], ring(ring_diameter)
-    _, instances = FourShapes("val", ring_diameter=ring_diameter).draw(range(200))
+    _, instances, _ = FourShapes("val", ring_diameter=ring_diameter).draw(range(200))
     labels = instances.flatten(1).numpy()
     overlap = labels == IGNORE
     for label, stencil in enumerate(stencils, start=1):

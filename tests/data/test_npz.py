@@ -29,7 +29,7 @@ class Few:
         raise NotImplementedError
 
     def draw(self, indices) -> Sample:
-        image, instances = FourShapes("test").draw(indices)
+        image, instances, _ = FourShapes("test").draw(indices)
         return Sample(image * self.factor, instances)
 
 

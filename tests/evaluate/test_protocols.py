@@ -23,7 +23,7 @@ class Relabelled:
         raise NotImplementedError
 
     def draw(self, indices) -> Sample:
-        image, instances = FourShapes("test").draw(indices)
+        image, instances, _ = FourShapes("test").draw(indices)
         return Sample(image, torch.randint_like(instances, IGNORE, 5))
 
 

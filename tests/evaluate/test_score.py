@@ -66,7 +66,7 @@ def test_the_error_is_that_of_each_image(model) -> None:
 
 
 def test_blind_scores_are_those_of_the_steps_taken_one_by_one(model) -> None:
-    image, instances = FourShapes("test").draw(range(5))
+    image, instances, _ = FourShapes("test").draw(range(5))
     with torch.no_grad():
         orientations = orientation_map(model(image).z)
     labels, doubt, _ = cluster(orientations, "kmeans", k=3)

@@ -26,8 +26,7 @@ class RandomImages:
         return len(self.images)
 
     def __getitem__(self, index: int) -> Sample:
-        image, instances = self.draw([index])
-        return Sample(image[0], instances[0])
+        return self.draw([index]).first()
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         image = self.images[torch.as_tensor(indices)]

@@ -29,7 +29,7 @@ class FourShapes(Dataset[Sample]):
             the letter: 23 pixels across. 11 draws the smaller reading.
 
     Example:
-        >>> image, instances = FourShapes("train")[0]
+        >>> image, instances, _ = FourShapes("train")[0]
         >>> image.shape, instances.unique()
         (torch.Size([1, 32, 32]), tensor([-1,  0,  1,  2,  3,  4]))
     """
@@ -54,8 +54,7 @@ class FourShapes(Dataset[Sample]):
     def __getitem__(self, index: int) -> Sample:
         if not 0 <= index < len(self):
             raise IndexError(f"index {index} is outside {self.split!r} (0..{len(self) - 1}).")
-        image, instances = self.draw([index])
-        return Sample(image[0], instances[0])
+        return self.draw([index]).first()
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         """The samples at ``indices`` as one batch."""

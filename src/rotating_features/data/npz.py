@@ -32,8 +32,7 @@ class NpzDataset(Dataset[Sample]):
     def __getitem__(self, index: int) -> Sample:
         if not 0 <= index < len(self):
             raise IndexError(f"index {index} is outside 0..{len(self) - 1}.")
-        image, instances = self.draw([index])
-        return Sample(image[0], instances[0])
+        return self.draw([index]).first()
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         """The samples at ``indices`` as one batch."""

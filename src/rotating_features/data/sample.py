@@ -18,6 +18,12 @@ class Sample(NamedTuple):
 
     image: Tensor  # (c, h, w) float32 in [0, 1]
     instances: Tensor  # (h, w) int64: BACKGROUND, 1..k for objects, IGNORE where they overlap
+    classes: Tensor | None = None  # (h, w) int64, the same for classes; None if there are none
+
+    def first(self) -> "Sample":
+        """The first of a batch."""
+        classes = None if self.classes is None else self.classes[0]
+        return Sample(self.image[0], self.instances[0], classes)
 
 
 class ImageDataset(Protocol):

@@ -50,7 +50,7 @@ def score(
     batch_size = suitable_batch_size(model) if batch_size is None else batch_size
     total = len(dataset) if images is None else min(images, len(dataset))
     for start in range(0, total, batch_size):
-        x, instances = dataset.draw(np.arange(start, min(start + batch_size, total)))
+        x, instances, _ = dataset.draw(np.arange(start, min(start + batch_size, total)))
         x, instances = x.to(device), instances.to(device)
         reconstruction, z = model(x)
         orientations = orientation_map(z, threshold=magnitude_threshold)

@@ -126,7 +126,7 @@ def draw_pictures(run: Run, device: torch.device) -> list[Path]:
     """The run's pictures: what the model sees, and how it learned."""
     model = load(run.folder, device=device)
     dataset = make_dataset(run.experiment, "test")
-    image, truth = dataset.draw(range(min(PICTURES, len(dataset))))
+    image, truth, _ = dataset.draw(range(min(PICTURES, len(dataset))))
     settings = _clustering(run.experiment.evaluate)
     output = model(image.to(device))
     orientations = orientation_map(output.z, threshold=settings.pop("magnitude_threshold"))
