@@ -1,5 +1,7 @@
 """What a model sees: input, truth and four views of its answer, image by image."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import linear_sum_assignment
@@ -38,19 +40,27 @@ def grid(
         "uncertainty": doubt,
         "orientation": color_orientations(orientations),
     }
-    columns = len(image)
+    return sheet(rows, title=title, reach=float(doubt.max()))
+
+
+def sheet(rows: Mapping[str, np.ndarray], *, title: str = "", reach: float = 1.0) -> Figure:
+    """Rows of pictures, each with its name in front.
+
+    Args:
+        rows: As many pictures in each, RGB or, to be coloured from 0 to ``reach``, plain numbers.
+        title: Stands above.
+        reach: The brightest number.
+    """
+    columns = len(next(iter(rows.values())))
+    wide = 0.45 + 0.075 * max(len(name) for name in rows)
     figure = Figure(
-        figsize=(1.1 + 1.25 * columns, 1.28 * len(rows) + (0.4 if title else 0.1)), dpi=150
+        figsize=(wide + 1.25 * columns, 1.28 * len(rows) + (0.4 if title else 0.1)), dpi=150
     )
     axes = figure.subplots(len(rows), columns, squeeze=False)
     for line, (name, pictures) in zip(axes, rows.items(), strict=True):
         for axis, picture in zip(line, pictures, strict=True):
             axis.imshow(
-                picture,
-                cmap="magma",
-                vmin=0,
-                vmax=max(1e-6, float(doubt.max())),
-                interpolation="nearest",
+                picture, cmap="magma", vmin=0, vmax=max(1e-6, reach), interpolation="nearest"
             )
             axis.set(xticks=[], yticks=[])
             axis.spines[:].set_visible(False)
@@ -58,7 +68,7 @@ def grid(
     if title:
         figure.suptitle(title, fontsize=11, x=0.5, y=0.99)
     top = 1 - (0.34 if title else 0.05) / figure.get_figheight()
-    left = 1.15 / figure.get_figwidth()
+    left = wide / figure.get_figwidth()
     figure.subplots_adjust(left=left, right=0.995, top=top, bottom=0.01, wspace=0.06, hspace=0.06)
     return figure
 
