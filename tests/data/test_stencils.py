@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from rotating_features.data.stencils import outline, placements, ring, square, triangle
+from rotating_features.data.stencils import diamond, outline, placements, ring, square, triangle
 
 SOLIDS = {
     "square": square(13),
     "triangle": triangle(base=17, height=9),
     "triangle upside down": triangle(base=17, height=9)[::-1],
+    "triangle to the left": np.rot90(triangle(base=17, height=9)),
+    "diamond": diamond(13),
 }
 
 
@@ -49,7 +51,7 @@ def test_an_outline_is_what_lies_within_3_steps_of_the_outside(name: str) -> Non
         assert drawn == (solid[y, x] and steps_to_outside(solid, y, x) <= 3)
 
 
-@pytest.mark.parametrize("diameter", [11, 23])
+@pytest.mark.parametrize("diameter", [11, 19, 23, 39])
 def test_a_ring_is_as_wide_as_asked_and_3_thick(diameter: int) -> None:
     middle = (diameter - 1) / 2
 
@@ -63,7 +65,7 @@ def test_a_ring_is_as_wide_as_asked_and_3_thick(diameter: int) -> None:
     assert drawn.sum() == count(between, diameter)
 
 
-@pytest.mark.parametrize("diameter", [11, 23])
+@pytest.mark.parametrize("diameter", [11, 19, 23, 39])
 def test_a_ring_looks_the_same_from_all_four_sides(diameter: int) -> None:
     drawn = ring(diameter)
     assert (drawn == np.rot90(drawn)).all()
@@ -81,3 +83,22 @@ def test_placements_are_all_the_ways_inside_and_each_is_whole() -> None:
 
 def test_a_stencil_as_large_as_the_image_fits_in_one_way() -> None:
     assert (placements(square(5), side=5) == 1).all()
+
+
+def test_a_small_triangle_widens_evenly() -> None:
+    widths = triangle(base=11, height=11).sum(1).tolist()
+    assert widths == [1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11]
+
+
+@pytest.mark.parametrize("side", [1, 7, 13])
+def test_a_diamond_is_a_square_turned_by_45_degrees(side: int) -> None:
+    """Turned back, the centres of its pixels lie in the square, and no others do."""
+    solid = diamond(side)
+    middle = len(solid) // 2
+
+    def in_square(y: int, x: int) -> bool:
+        turned = complex(x - middle - 1, y - middle - 1) * np.exp(0.25j * np.pi)
+        return max(abs(turned.real), abs(turned.imag)) <= side / 2
+
+    drawn = np.pad(solid, 1)
+    assert all(drawn[y, x] == in_square(y, x) for y, x in np.ndindex(drawn.shape))

@@ -1,27 +1,69 @@
 """Datasets, by name."""
 
-from rotating_features.data.four_shapes import FourShapes
-from rotating_features.data.npz import NpzDataset, write_npz
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from rotating_features.data.clevr import Clevr
+from rotating_features.data.four_shapes import ColoredFourShapes, FourShapes
+from rotating_features.data.mnist_shapes import MnistShapes
+from rotating_features.data.multi_dsprites import MultiDSprites, PublishedMultiDSprites
+from rotating_features.data.npz import NpzDataset, npz_name, write_npz
 from rotating_features.data.sample import (
     BACKGROUND,
     IGNORE,
     SPLITS,
     ImageDataset,
+    Labelled,
     Sample,
     Split,
 )
+from rotating_features.data.ten_shapes import TenShapes
 
-DATASETS = {"4shapes": FourShapes}
+FOLDER = Path("data")
+"""Where published files are looked for unless a folder is given."""
+
+
+def multi_dsprites(split: Split, *, seed: int = 0, path: str | Path | None = None) -> ImageDataset:
+    """Multi-dSprites drawn by us or, if there is a folder, as published."""
+    if path is None:
+        return MultiDSprites(split, seed=seed)
+    return PublishedMultiDSprites(split, folder=path)
+
+
+def clevr(split: Split, *, path: str | Path | None = None) -> ImageDataset:
+    """CLEVR as published, in ``data/clevr`` by default."""
+    return Clevr(split, folder=FOLDER / "clevr" if path is None else path)
+
+
+DATASETS: dict[str, Callable[..., ImageDataset]] = {
+    "4shapes": FourShapes,
+    "4shapes-rgb": partial(ColoredFourShapes, depth=False),
+    "4shapes-rgbd": partial(ColoredFourShapes, depth=True),
+    "10shapes": TenShapes,
+    "mnist1shape": partial(MnistShapes, shapes=1),
+    "mnist2shape": partial(MnistShapes, shapes=2),
+    "multi-dsprites": multi_dsprites,
+    "clevr": clevr,
+}
 
 __all__ = [
     "BACKGROUND",
     "DATASETS",
     "IGNORE",
     "SPLITS",
+    "Clevr",
+    "ColoredFourShapes",
     "FourShapes",
     "ImageDataset",
+    "Labelled",
+    "MnistShapes",
+    "MultiDSprites",
     "NpzDataset",
+    "PublishedMultiDSprites",
     "Sample",
     "Split",
+    "TenShapes",
+    "npz_name",
     "write_npz",
 ]

@@ -1,22 +1,20 @@
-"""4Shapes: four white outlines on black, every shape once in every image."""
+"""4Shapes: four outlines on black, every shape once in every image; white, coloured, with depth."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import torch
-from torch.utils.data import Dataset
 
 from rotating_features._check import InputError
 from rotating_features.data.counter import integers
-from rotating_features.data.sample import BACKGROUND, IGNORE, SPLITS, Sample, Split
-from rotating_features.data.stencils import outline, placements, ring, square, triangle
+from rotating_features.data.sample import Sample, Split
+from rotating_features.data.shapes import COLOR, ShapesDataset, equal_depths, hues, paint
+from rotating_features.data.stencils import outline, ring, square, triangle
 
-SIZES: dict[Split, int] = {"train": 50_000, "val": 10_000, "test": 10_000}
-SIDE = 32
+RingDiameter = Literal[11, 23]
 
 
-class FourShapes(Dataset[Sample]):
+class FourShapes(ShapesDataset):
     """Square, ring and two triangles on black, 32 x 32, drawn on demand.
 
     Sample ``i`` depends on ``(seed, split, i)`` alone, so it is the same on every machine, in
@@ -34,40 +32,70 @@ class FourShapes(Dataset[Sample]):
         (torch.Size([1, 32, 32]), tensor([-1,  0,  1,  2,  3,  4]))
     """
 
-    channels = 1
-    size: tuple[int, int] = (SIDE, SIDE)
+    channels: int = 1
+    size: tuple[int, int] = (32, 32)
 
-    def __init__(self, split: Split, *, seed: int = 0, ring_diameter: Literal[11, 23] = 23) -> None:
-        if split not in SIZES:
-            raise InputError(f"split should be one of {list(SPLITS)}, got {split!r}.")
-        if ring_diameter not in (11, 23):
-            raise InputError(f"ring_diameter should be 23 or 11, got {ring_diameter}.")
-        self.split: Split = split
-        self.seed = seed
-        up = outline(triangle(base=17, height=9))
-        stencils = outline(square(13)), up, up[::-1], ring(ring_diameter)
-        self._placements = [placements(stencil, SIDE) for stencil in stencils]
+    def __init__(self, split: Split, *, seed: int = 0, ring_diameter: RingDiameter = 23) -> None:
+        super().__init__(split, seed=seed, stencils=four_stencils(ring_diameter))
 
-    def __len__(self) -> int:
-        return SIZES[self.split]
+    def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
+        """The samples at ``indices`` as one batch."""
+        scene = self._scene(np.asarray(indices))
+        white = (scene.covered > 0).astype(np.float32)
+        return Sample(self._images(white), self._maps(scene.instances()))
 
-    def __getitem__(self, index: int) -> Sample:
-        if not 0 <= index < len(self):
-            raise IndexError(f"index {index} is outside {self.split!r} (0..{len(self) - 1}).")
-        return self.draw([index]).first()
+
+class ColoredFourShapes(FourShapes):
+    """The images of ``FourShapes`` with a colour for every object, and a depth if asked for.
+
+    Objects draw their colours independently from a set with evenly spaced hues. The first hue
+    is random, but the same for all splits of a seed. An object's depth depends on its shape alone.
+    Where objects overlap, the one with the higher label is seen.
+
+    Args:
+        split, seed, ring_diameter: As in ``FourShapes``, with the same places.
+        colors: How many colours there are to draw from, 1 to 5.
+        depth: Whether depth is a fourth channel after red, green and blue.
+        depth_from_zero: "Equal distances" in [0, 1] read to the letter: the first object lies at
+            depth 0, like the background. False leaves out 0.
+
+    Example:
+        >>> image, instances, _ = ColoredFourShapes("train", colors=5, depth=True)[0]
+        >>> image.shape, instances.unique()
+        (torch.Size([4, 32, 32]), tensor([-1,  0,  1,  2,  3,  4]))
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        *,
+        seed: int = 0,
+        ring_diameter: RingDiameter = 23,
+        colors: int = 5,
+        depth: bool = False,
+        depth_from_zero: bool = True,
+    ) -> None:
+        super().__init__(split, seed=seed, ring_diameter=ring_diameter)
+        if colors not in range(1, 6):
+            raise InputError(f"colors should be a whole number from 1 to 5, got {colors}.")
+        self.channels = 4 if depth else 3
+        self._colors = hues(colors, seed)
+        self._depths = equal_depths(4, from_zero=depth_from_zero) if depth else np.empty((4, 0))
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         """The samples at ``indices`` as one batch."""
         sample = np.asarray(indices)
-        covered = np.zeros((len(sample), SIDE * SIDE), dtype=np.uint8)
-        labels = np.full(covered.shape, BACKGROUND, dtype=np.int8)
-        for label, table in enumerate(self._placements, start=1):
-            way = integers(len(table), self.seed, SPLITS.index(self.split), sample, label)
-            shape = table[way]
-            covered += shape
-            labels += shape.view(np.int8) * np.int8(label)
-        labels[covered > 1] = IGNORE
-        image = torch.from_numpy(covered.clip(max=1)).float()
-        return Sample(
-            image.view(-1, 1, SIDE, SIDE), torch.from_numpy(labels).long().view(-1, SIDE, SIDE)
-        )
+        scene = self._scene(sample)
+        way = self._address(sample[:, None], COLOR + np.arange(1, 5))
+        colors = self._colors[integers(len(self._colors), *way)]
+        depths = np.broadcast_to(self._depths, (len(sample), *self._depths.shape))
+        image = paint(scene.front, np.concatenate([colors, depths], axis=2))
+        return Sample(self._images(image), self._maps(scene.instances()))
+
+
+def four_stencils(ring_diameter: RingDiameter) -> tuple[np.ndarray, ...]:
+    """Square, triangle up, triangle down, ring."""
+    if ring_diameter not in (11, 23):
+        raise InputError(f"ring_diameter should be 23 or 11, got {ring_diameter}.")
+    up = outline(triangle(base=17, height=9))
+    return outline(square(13)), up, up[::-1], ring(ring_diameter)

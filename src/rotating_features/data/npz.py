@@ -43,6 +43,12 @@ class NpzDataset(Dataset[Sample]):
         )
 
 
+def npz_name(dataset: str, split: str) -> str:
+    """The file of a split, as it was published where it was."""
+    published = {"multi-dsprites": "colored_on_grayscale", "clevr": "clevr_with_masks"}
+    return f"{published.get(dataset, dataset.replace('shapes', 'Shapes'))}_{split}.npz"
+
+
 def write_npz(
     dataset: ImageDataset, path: str | Path, *, progress: Callable[[int], object] | None = None
 ) -> None:
@@ -64,7 +70,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if not path.is_file():
         raise InputError(
             f"There is no file {path}; {wanted} was wanted.\n"
-            f"  Write one with: rotating-features data 4shapes --out {path.parent}"
+            f"  Write one with: rotating-features data NAME --out {path.parent}"
         )
     try:
         with path.open("rb") as stream:

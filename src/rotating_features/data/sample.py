@@ -1,7 +1,7 @@
 """What every dataset yields, and what it promises."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from torch import Tensor
@@ -38,4 +38,13 @@ class ImageDataset(Protocol):
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         """The samples at ``indices`` as one batch."""
+        ...
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """A dataset that knows which classes are in each image."""
+
+    def draw_labels(self, indices: Sequence[int] | np.ndarray, /) -> Tensor:
+        """1 for classes that are in the image and 0 for others, (b, classes)."""
         ...

@@ -12,8 +12,15 @@ def square(side: int) -> np.ndarray:
 
 def triangle(base: int, height: int) -> np.ndarray:
     """A solid isosceles triangle that points up; each row is centred."""
-    half = np.linspace(0, (base - 1) / 2, height).round()
+    half = np.floor(np.linspace(0, (base - 1) / 2, height) + 0.5)  # round() steps unevenly
     return np.abs(np.arange(base) - (base - 1) / 2) <= half[:, None]
+
+
+def diamond(side: int) -> np.ndarray:
+    """A solid square of ``side`` turned by 45 degrees: the pixels whose centres it covers."""
+    radius = int(side / 2**0.5)
+    offset = np.abs(np.arange(-radius, radius + 1))
+    return offset + offset[:, None] <= radius
 
 
 def disk(diameter: int) -> np.ndarray:
