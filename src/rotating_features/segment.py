@@ -12,7 +12,7 @@ from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.evaluate.discover import Discovery, discover
 from rotating_features.evaluate.images import eight_bits
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import AutoEncoder
 from rotating_features.plots.colors import PALETTE, color_labels
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
@@ -57,7 +57,7 @@ def find_images(paths: Iterable[Path]) -> list[tuple[Path, Path]]:
 
 
 def segment(
-    model: RotatingAutoEncoder,
+    model: AutoEncoder,
     images: Iterable[tuple[Path, Path]],
     out: Path,
     *,

@@ -20,7 +20,7 @@ from rotating_features.nn import (
     RotatingLayer,
     RotatingLinear,
 )
-from rotating_features.nn.layer import stack
+from rotating_features.nn.stacked import stack
 from rotating_features.testing import assert_equivariant
 from rotating_features.vectors import magnitude
 

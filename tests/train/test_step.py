@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import MODELS, AutoEncoder, ComplexAutoEncoder, RotatingAutoEncoder
 from rotating_features.train import Step
 from rotating_features.train.machine import can_compile
 
@@ -12,6 +12,16 @@ from rotating_features.train.machine import can_compile
 def make(**options) -> RotatingAutoEncoder:
     torch.manual_seed(0)
     return RotatingAutoEncoder(channels=1, size=(8, 8), hidden_dim=4, rotation_dim=3, **options)
+
+
+def flavour(kind: str) -> AutoEncoder:
+    torch.manual_seed(0)
+    extra = {"rotating": {"rotation_dim": 3}, "classifier": {"rotation_dim": 3, "classes": 5}}
+    return MODELS[kind](channels=1, size=(8, 8), hidden_dim=4, **extra.get(kind, {}))
+
+
+def labels_for(model: AutoEncoder, b: int) -> list[torch.Tensor]:
+    return [(torch.rand(b, 5) < 0.4).float()] if model.needs_labels else []
 
 
 def images(b: int = 4) -> torch.Tensor:
@@ -91,27 +101,67 @@ def test_weights_stay_in_float32_under_bfloat16() -> None:
     assert {p.dtype for p in step.model.parameters()} == {torch.float32}
 
 
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_every_flavour_trains(kind: str, precision: str) -> None:
+    step = Step(flavour(kind), precision=precision)
+    x, labels = images(16), labels_for(step.model, 16)
+    losses = [step(x, 1e-2, *labels) for _ in range(10)]
+    assert losses[-1] < losses[0]
+    assert step.is_finite()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_step_of_any_flavour_follows_the_gradient_of_its_loss(kind: str) -> None:
+    ours, theirs = flavour(kind), flavour(kind)
+    x = images(16)
+    labels = labels_for(ours, 16)
+    loss = Step(ours, grad_clip=None)(x, 1e-3, *labels)
+    expected = theirs.loss(x, labels=labels[0] if labels else None)
+    expected.backward()
+    torch.optim.Adam(theirs.parameters(), lr=1e-3).step()
+    torch.testing.assert_close(loss, expected.detach())
+    for ours_p, theirs_p in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(ours_p, theirs_p, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("background", [0.0, 0.5], ids=["black", "grey"])
+def test_phases_that_start_at_zero_leave_it(background: float) -> None:
+    """A network of real numbers alone would stay one for ever."""
+    torch.manual_seed(0)
+    step = Step(ComplexAutoEncoder(channels=1, size=(8, 8), hidden_dim=4))
+    for _ in range(6):
+        step(background + (1 - background) * images(16), 1e-3)
+    phases = [layer.phase_bias for layer in (*step.model.encoder, *step.model.decoder[:-1])]
+    assert all(phase.abs().max() > 1e-4 for phase in phases)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not can_compile(torch.device("cpu")), reason="needs a C++ compiler")
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_compiled_step_gives_the_same_loss(precision) -> None:
+def test_the_compiled_step_gives_the_same_loss(precision: str, kind: str) -> None:
+    torch.compiler.reset()
     plain, compiled = (
-        Step(make(), precision=precision),
-        Step(make(), precision=precision, compiled=True),
+        Step(flavour(kind), precision=precision),
+        Step(flavour(kind), precision=precision, compiled=True),
     )
     x = images(16)
+    labels = labels_for(plain.model, 16)
     for _ in range(3):
-        a, b = plain(x, 1e-3), compiled(x, 1e-3)
+        a, b = plain(x, 1e-3, *labels), compiled(x, 1e-3, *labels)
     torch.testing.assert_close(a, b, rtol=1e-4 if precision == "float32" else 2e-2, atol=0)
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_steps_on_a_gpu_are_those_on_the_cpu(compiled: bool) -> None:
-    cpu, gpu = Step(make()), Step(make().cuda(), compiled=compiled)
+def test_steps_on_a_gpu_are_those_on_the_cpu(compiled: bool, kind: str) -> None:
+    cpu, gpu = Step(flavour(kind)), Step(flavour(kind).cuda(), compiled=compiled)
     for tolerance in (1e-3, 5e-3, 1e-2, 2e-2):  # TF32, and steps add up
         x = images(16)
-        a, b = cpu(x, 1e-3), gpu(x.cuda(), 1e-3)
+        labels = labels_for(cpu.model, 16)
+        a, b = cpu(x, 1e-3, *labels), gpu(x.cuda(), 1e-3, *(given.cuda() for given in labels))
         torch.testing.assert_close(a, b.cpu(), rtol=tolerance, atol=0)
 
 

@@ -1,6 +1,24 @@
 """Models, by name."""
 
-from rotating_features.models.autoencoder import Output, RotatingAutoEncoder
+from rotating_features.models.autoencoder import AutoEncoder, Output
+from rotating_features.models.classifier import Classification, RotatingClassifier
+from rotating_features.models.flavours import (
+    ComplexAutoEncoder,
+    RotatingAutoEncoder,
+    StandardAutoEncoder,
+)
+from rotating_features.models.kinds import MODELS
 from rotating_features.models.store import load, save
 
-__all__ = ["Output", "RotatingAutoEncoder", "load", "save"]
+__all__ = [
+    "MODELS",
+    "AutoEncoder",
+    "Classification",
+    "ComplexAutoEncoder",
+    "Output",
+    "RotatingAutoEncoder",
+    "RotatingClassifier",
+    "StandardAutoEncoder",
+    "load",
+    "save",
+]

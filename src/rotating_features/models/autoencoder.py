@@ -1,19 +1,14 @@
-"""The paper's autoencoder of rotating features, its architecture table kept as data."""
+"""The paper's autoencoder, its architecture table kept as data, whatever its features are."""
 
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from rotating_features._check import InputError, check_finite, check_image_values, check_shape
-from rotating_features.nn import (
-    Readout,
-    RotatingConv2d,
-    RotatingConvTranspose2d,
-    RotatingLayer,
-    RotatingLinear,
-)
-from rotating_features.nn.layer import unstack
+from rotating_features.nn import Readout, StackedLayer
+from rotating_features.nn.stacked import unstack
 from rotating_features.ops import Impl
 from rotating_features.ops.squared_error import squared_error
 
@@ -51,44 +46,57 @@ class Output(NamedTuple):
     """What an autoencoder gives back for a batch of images."""
 
     reconstruction: Tensor  # (b, c, h, w)
-    z: Tensor  # (b, n, c, h, w), the rotating output whose orientation tells objects apart
+    z: Tensor | None  # (b, n, c, h, w), whose orientation tells objects apart; None without vectors
 
 
-class RotatingAutoEncoder(nn.Module):
-    """Autoencoder whose features are vectors; trained on reconstruction, it separates objects.
+class Layers(NamedTuple):
+    """The layers that the table is built of. Their arguments are those of PyTorch's own."""
+
+    conv: Callable[..., StackedLayer]
+    up: Callable[..., StackedLayer]
+    linear: Callable[..., StackedLayer]
+
+    def build(self, row: Row, c_in: int, c_out: int, **options: Any) -> StackedLayer:
+        if row.layer == "conv":
+            return self.conv(c_in, c_out, 3, stride=row.stride, padding=1, **options)
+        return self.up(c_in, c_out, 3, stride=row.stride, padding=1, output_padding=1, **options)
+
+
+class AutoEncoder(nn.Module):
+    """What all autoencoders share. A subclass says of which layers the table is built.
 
     Args:
         channels: Channels :math:`c` of the images or feature maps.
         size: Height and width of the images or feature maps; any, since what the decoder draws
             too large is cropped to the centre.
         hidden_dim: Width :math:`d` of the architecture table.
-        rotation_dim: Length :math:`n` of every feature vector.
+        rotation_dim: Length :math:`n` of every feature vector, 0 if there are none.
         features: Whether the input is a feature map of a pretrained network. Then the starred
             rows of the table are built, batch normalisation and ReLU come before the lift,
             and the readout has no sigmoid.
-        bias_in_magnitude, binding, impl: As in :class:`RotatingLayer`.
+        impl: Which implementation to run, ``"torch"``, ``"triton"`` or ``"auto"``.
+        options: What else the layers take.
 
     Shape:
         ``(b, c, h, w) -> Output((b, c, h, w), (b, n, c, h, w))``
-
-    Example:
-        >>> model = RotatingAutoEncoder(channels=1, size=(32, 32), hidden_dim=8, rotation_dim=4)
-        >>> reconstruction, z = model(torch.rand(2, 1, 32, 32))
-        >>> z.shape
-        torch.Size([2, 4, 1, 32, 32])
     """
+
+    layers: ClassVar[Layers]
+    settings: dict[str, Any]
+    """What the model can be rebuilt from."""
+    needs_labels: ClassVar[bool] = False
+    """Whether ``loss`` wants to be told which classes are in each image."""
 
     def __init__(
         self,
         *,
         channels: int,
         size: tuple[int, int],
-        hidden_dim: int = 32,
-        rotation_dim: int = 8,
-        features: bool = False,
-        bias_in_magnitude: bool = True,
-        binding: bool = True,
-        impl: Impl = "auto",
+        hidden_dim: int,
+        rotation_dim: int,
+        features: bool,
+        impl: Impl,
+        options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if min(channels, hidden_dim, *size) < 1:
@@ -100,21 +108,15 @@ class RotatingAutoEncoder(nn.Module):
             "channels": channels,
             "size": [*size],
             "hidden_dim": hidden_dim,
-            "rotation_dim": rotation_dim,
             "features": features,
-            "bias_in_magnitude": bias_in_magnitude,
-            "binding": binding,
+            **(options or {}),
         }
         self.channels = channels
+        self.hidden_dim = hidden_dim
         self.size = (size[0], size[1])
         self.rotation_dim = rotation_dim
         self.impl: Impl = "torch" if impl == "torch" else "auto"
-        options = {
-            "rotation_dim": rotation_dim,
-            "bias_in_magnitude": bias_in_magnitude,
-            "binding": binding,
-            "impl": impl,
-        }
+        options = {**(options or {}), "impl": impl}
         skipped = "images" if features else "features"
         width = {"c": channels, "d": hidden_dim, "2d": 2 * hidden_dim}
 
@@ -122,7 +124,7 @@ class RotatingAutoEncoder(nn.Module):
             layers = nn.ModuleList()
             for row in rows:
                 if row.only_for != skipped:
-                    layers.append(_layer(row, c, width[row.width], **options))
+                    layers.append(self.layers.build(row, c, width[row.width], **options))
                     c = width[row.width]
             return layers
 
@@ -130,17 +132,20 @@ class RotatingAutoEncoder(nn.Module):
         flat = self.grid[0] * self.grid[1] * 2 * hidden_dim
         self.prepare = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU()) if features else None
         self.encoder = build(ENCODER, channels)
-        self.squeeze = RotatingLinear(flat, 2 * hidden_dim, **options)
-        self.expand = RotatingLinear(2 * hidden_dim, flat, **options)
+        self.squeeze = self.layers.linear(flat, 2 * hidden_dim, **options)
+        self.expand = self.layers.linear(2 * hidden_dim, flat, **options)
         self.decoder = build(DECODER, 2 * hidden_dim)
         self.readout = Readout(channels, sigmoid=not features)
 
     def forward(self, x: Tensor) -> Output:
         self._check(x)
         s = self._decode(self._encode(x), only_magnitude=False)
-        return Output(self.readout(s[:, -1].movedim(-1, 1)), unstack(s))
+        reconstruction = self.readout(s[:, -1].movedim(-1, 1))
+        return Output(reconstruction, unstack(s) if self.rotation_dim else None)
 
-    def loss(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    def loss(
+        self, x: Tensor, dtype: torch.dtype | None = None, *, labels: Tensor | None = None
+    ) -> Tensor:
         """Mean squared error of the reconstruction, which training makes small.
 
         For images known to be good: no value is read, so that a GPU need not wait, and the vectors
@@ -149,16 +154,18 @@ class RotatingAutoEncoder(nn.Module):
         Args:
             x: As in ``forward``.
             dtype: In which features travel between layers; norms and the loss keep their own.
+            labels: For models that need them, which classes are in each image.
         """
+        if labels is not None:
+            raise InputError(f"{type(self).__name__} learns without labels, got some. Leave them.")
         self._check_shape(x)
-        m = self._decode(self._encode(x, dtype), only_magnitude=True)
-        w, b, sigmoid = self.readout.weight, self.readout.bias, self.readout.sigmoid
-        return squared_error(m, w, b, x, sigmoid=sigmoid, impl=self.impl)
+        return self._error(self._encode(x, dtype), x)
 
     def encode(self, x: Tensor) -> Tensor:
-        """The bottleneck's features, (b, c, h, w) -> (b, n, 2d)."""
+        """The bottleneck's features, (b, c, h, w) -> (b, n, 2d), or (b, 2d) if n = 0."""
         self._check(x)
-        return unstack(self._encode(x))
+        s = self._encode(x)
+        return unstack(s) if self.rotation_dim else s[:, 0]
 
     def _check_shape(self, x: Tensor) -> None:
         h, w = self.size
@@ -174,6 +181,7 @@ class RotatingAutoEncoder(nn.Module):
             check_finite("x", x)
 
     def _encode(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Stacked features of the bottleneck, (b, c, h, w) -> (b, n + 1, 2d)."""
         x = (x if self.prepare is None else self.prepare(x)).to(dtype or x.dtype)
         first, *others = _layers(self.encoder)
         s = first.advance_lifted(x)  # images and features after ReLU are not negative
@@ -182,6 +190,7 @@ class RotatingAutoEncoder(nn.Module):
         return self.squeeze.advance(s.flatten(2))
 
     def _decode(self, s: Tensor, *, only_magnitude: bool) -> Tensor:
+        """Stacked features of the output, (b, n + 1, 2d) -> (b, n + 1, h, w, c)."""
         s = self.expand.advance(s).unflatten(2, (*self.grid, -1))
         *others, last = _layers(self.decoder)
         for layer in others:
@@ -193,14 +202,12 @@ class RotatingAutoEncoder(nn.Module):
                 s = s.narrow(axis + i, margin // 2, side)
         return s
 
+    def _error(self, s: Tensor, x: Tensor) -> Tensor:
+        """Of the reconstruction of ``x`` from the bottleneck's features."""
+        m = self._decode(s, only_magnitude=True)
+        w, b, sigmoid = self.readout.weight, self.readout.bias, self.readout.sigmoid
+        return squared_error(m, w, b, x, sigmoid=sigmoid, impl=self.impl)
 
-def _layers(modules: nn.ModuleList) -> list[RotatingLayer]:
-    return cast(list[RotatingLayer], list(modules))
 
-
-def _layer(row: Row, c_in: int, c_out: int, **options: Any) -> RotatingLayer:
-    if row.layer == "conv":
-        return RotatingConv2d(c_in, c_out, 3, stride=row.stride, padding=1, **options)
-    return RotatingConvTranspose2d(
-        c_in, c_out, 3, stride=row.stride, padding=1, output_padding=1, **options
-    )
+def _layers(modules: nn.ModuleList) -> list[StackedLayer]:
+    return cast(list[StackedLayer], list(modules))

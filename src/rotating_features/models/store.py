@@ -9,21 +9,22 @@ from safetensors.torch import save as to_bytes
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features.models.autoencoder import RotatingAutoEncoder
+from rotating_features.models.autoencoder import AutoEncoder
+from rotating_features.models.kinds import MODELS, kind_of
 
 FILE = "model.safetensors"
 FORMAT = "rotating_features/1"
 
 
-def save(model: RotatingAutoEncoder, path: str | Path) -> None:
+def save(model: AutoEncoder, path: str | Path) -> None:
     """Write ``model`` to ``path`` so that :func:`load` needs nothing else."""
-    metadata = {"format": FORMAT, "model": json.dumps(model.settings)}
+    metadata = {"format": FORMAT, "kind": kind_of(model), "model": json.dumps(model.settings)}
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
     with replacing(Path(path)) as partial:
         partial.write_bytes(to_bytes(weights, metadata))
 
 
-def load(run: str | Path, *, device: str | torch.device = "cpu") -> RotatingAutoEncoder:
+def load(run: str | Path, *, device: str | torch.device = "cpu") -> AutoEncoder:
     """The trained model of a run, ready to use.
 
     Args:
@@ -46,8 +47,14 @@ def load(run: str | Path, *, device: str | torch.device = "cpu") -> RotatingAuto
             f"got a safetensors file of format {metadata.get('format')!r}, not {FORMAT!r}.\n"
             "  Weights of other projects cannot be loaded."
         )
+    kind = metadata.get("kind", "rotating")  # once there were no others
+    if kind not in MODELS:
+        raise InputError(
+            f"{path} should hold a model of a known kind, {', '.join(MODELS)}, got {kind!r}.\n"
+            "  A newer version of rotating_features may know it."
+        )
     try:
-        model = RotatingAutoEncoder(**json.loads(metadata["model"]))
+        model = MODELS[kind](**json.loads(metadata["model"]))
         model.load_state_dict(weights)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} does not fit the model it describes: {error}") from error

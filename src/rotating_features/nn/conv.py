@@ -1,10 +1,9 @@
 """Convolutions of rotating features."""
 
-from torch import Tensor, nn
+from torch import nn
 
 from rotating_features.nn.layer import RotatingLayer
 from rotating_features.ops import Impl
-from rotating_features.ops.convolve import Pair, convolve
 
 
 class RotatingConv2d(RotatingLayer):
@@ -27,8 +26,6 @@ class RotatingConv2d(RotatingLayer):
         torch.Size([2, 8, 16, 32, 32])
     """
 
-    axes = "b n c h w"
-
     def __init__(
         self,
         in_channels: int,
@@ -44,18 +41,11 @@ class RotatingConv2d(RotatingLayer):
     ) -> None:
         super().__init__(
             nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=False),
-            nn.BatchNorm1d(out_channels),
-            channels=(in_channels, out_channels),
-            fan_in=in_channels * kernel_size**2,
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
             impl=impl,
         )
-        self.stride, self.padding = (stride, stride), (padding, padding)
-
-    def _map(self, s: Tensor) -> Tensor:
-        return _convolve(self, s)
 
 
 class RotatingConvTranspose2d(RotatingLayer):
@@ -82,8 +72,6 @@ class RotatingConvTranspose2d(RotatingLayer):
         torch.Size([2, 8, 3, 8, 8])
     """
 
-    axes = "b n c h w"
-
     def __init__(
         self,
         in_channels: int,
@@ -102,31 +90,8 @@ class RotatingConvTranspose2d(RotatingLayer):
             nn.ConvTranspose2d(
                 in_channels, out_channels, kernel_size, stride, padding, output_padding, bias=False
             ),
-            nn.BatchNorm1d(out_channels),
-            channels=(in_channels, out_channels),
-            # PyTorch reads fan_in off axis 1 of the weight, which here holds the output channels.
-            fan_in=out_channels * kernel_size**2,
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
             impl=impl,
         )
-        self.stride, self.padding = (stride, stride), (padding, padding)
-        self.output_padding = (output_padding, output_padding)
-
-    def _map(self, s: Tensor) -> Tensor:
-        return _convolve(self, s, output_padding=self.output_padding)
-
-
-def _convolve(
-    layer: RotatingConv2d | RotatingConvTranspose2d, s: Tensor, output_padding: Pair | None = None
-) -> Tensor:
-    y = convolve(
-        s.flatten(0, 1),  # slots join the batch
-        layer.weight.to(s.dtype),
-        stride=layer.stride,
-        padding=layer.padding,
-        output_padding=output_padding,
-        impl="torch" if layer.impl == "torch" else "auto",
-    )
-    return y.unflatten(0, s.shape[:2])

@@ -1,10 +1,9 @@
 """A fully connected layer of rotating features."""
 
-from torch import Tensor, nn
+from torch import nn
 
 from rotating_features.nn.layer import RotatingLayer
 from rotating_features.ops import Impl
-from rotating_features.ops.linear import linear
 
 
 class RotatingLinear(RotatingLayer):
@@ -26,8 +25,6 @@ class RotatingLinear(RotatingLayer):
         torch.Size([2, 8, 4])
     """
 
-    axes = "b n c"
-
     def __init__(
         self,
         in_features: int,
@@ -40,14 +37,8 @@ class RotatingLinear(RotatingLayer):
     ) -> None:
         super().__init__(
             nn.Linear(in_features, out_features, bias=False),
-            nn.LayerNorm(out_features),
-            channels=(in_features, out_features),
-            fan_in=in_features,
             rotation_dim=rotation_dim,
             bias_in_magnitude=bias_in_magnitude,
             binding=binding,
             impl=impl,
         )
-
-    def _map(self, s: Tensor) -> Tensor:
-        return linear(s, self.weight.to(s.dtype))

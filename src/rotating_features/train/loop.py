@@ -12,7 +12,7 @@ import torch
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import AutoEncoder
 from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import load_checkpoint, save_checkpoint
 from rotating_features.train.feed import Feed
@@ -26,7 +26,7 @@ from rotating_features.train.together import Together
 class Trainee(NamedTuple):
     """A model to be trained, and where its run lives."""
 
-    model: RotatingAutoEncoder  # on its device already; it is trained in place
+    model: AutoEncoder  # on its device already; it is trained in place
     folder: Path  # a checkpoint in it is continued
     seed: int = 0  # decides, with the step's number, which images a step sees
 
@@ -46,7 +46,7 @@ def train(
     log_every: int = 50,
     checkpoint_every: int = 1_000,
     validate_every: int = 1_000,
-    validate: Callable[[RotatingAutoEncoder], dict[str, float]] | None = None,
+    validate: Callable[[AutoEncoder], dict[str, float]] | None = None,
     title: str = "",
     quiet: bool = False,
 ) -> None:
@@ -56,7 +56,8 @@ def train(
 
     Args:
         trainees: The models, on one device.
-        dataset: The training images; nothing else of it is looked at.
+        dataset: The training images, and their classes if a model needs them; nothing else of it
+            is looked at.
         steps: Steps in all, those done before included.
         batch_size: Images in a step.
         lr, warmup_steps: The learning rate, and over how many steps it rises to that linearly.
@@ -83,7 +84,8 @@ def train(
         batches = Batches(len(dataset), batch_size=batch_size, seed=trainee.seed)
         done = min(steps, load_checkpoint(trainee.folder, step))
         team.append(_Member(*trainee, step, batches, done))
-    feed = Feed(dataset, team[0].step.device)
+    needs_labels = any(member.model.needs_labels for member in team)
+    feed = Feed(dataset, team[0].step.device, labels=needs_labels)
 
     # Those that a kill left behind the others catch up first.
     for begin, end in pairwise(sorted({*(member.done for member in team), steps})):
@@ -152,7 +154,7 @@ def _save_finite(team: "list[_Member]", now: int) -> None:
 class _Member(NamedTuple):
     """A trainee with all that its steps need."""
 
-    model: RotatingAutoEncoder
+    model: AutoEncoder
     folder: Path
     seed: int
     step: Step

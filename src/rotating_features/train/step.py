@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import AutoEncoder
 from rotating_features.ops.adam import adam_
 from rotating_features.ops.beside import Beside, run_beside
 from rotating_features.train.machine import Precision, tune_cpu
@@ -31,7 +31,7 @@ class Step:
 
     def __init__(
         self,
-        model: RotatingAutoEncoder,
+        model: AutoEncoder,
         *,
         grad_clip: float | None = 0.1,
         weight_decay: float = 0.0,
@@ -58,21 +58,24 @@ class Step:
         self.mean, self.square = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
         self.taken, self.rate = self.flat.new_zeros(2)
         self.one = torch.ones_like(self.taken)
-        self._loss: Callable[[Tensor], Tensor] = self.loss
+        self._loss: Callable[..., Tensor] = self.loss
         if compiled:
             # Inductor would take our (b, h, w, c) for (b, c, h, w) and transpose it.
             self._loss = torch.compile(self.loss, options={"layout_optimization": False})
         self.beside: Beside | None = None
 
-    def __call__(self, x: Tensor, rate: float) -> Tensor:
-        """Train on ``x``, (b, c, h, w), at that learning rate; the loss before the update."""
-        self.rate.fill_(rate)
-        return self.update(x)
+    def __call__(self, x: Tensor, rate: float, *labels: Tensor) -> Tensor:
+        """Train on ``x``, (b, c, h, w), at that learning rate; the loss before the update.
 
-    def update(self, x: Tensor) -> Tensor:
+        Models that need labels get them last.
+        """
+        self.rate.fill_(rate)
+        return self.update(x, *labels)
+
+    def update(self, x: Tensor, *labels: Tensor) -> Tensor:
         """The step itself, one operation after the other, at the rate set before."""
         run_beside(self.beside, self.taken.add_, self.one)
-        loss, gradient = self._gradient(x)
+        loss, gradient = self._gradient(x, *labels)
         adam_(
             self.flat,
             gradient,
@@ -112,14 +115,14 @@ class Step:
     def _optimiser_state(self) -> dict[str, Tensor]:
         return {"mean": self.mean, "square": self.square, "taken": self.taken}
 
-    def _gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _gradient(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
         """The loss, and its gradient laid flat."""
         rounded = self._rounded_maps()
         with self.beside() if self.beside is not None else nullcontext():
             if rounded:
-                loss = functional_call(self.loss, dict(zip(self.maps, rounded, strict=True)), x)
+                loss = functional_call(self.loss, dict(zip(self.maps, rounded, strict=True)), batch)
             else:
-                loss = self._loss(x)
+                loss = self._loss(*batch)
         leaves = [*rounded, *self.parameters[len(rounded) :]]
         # Not backward(), which would add each gradient to what was there. The last layer's bias
         # may have none: if it does not count in magnitudes, no pixel depends on it.
@@ -143,12 +146,12 @@ class Step:
 class _Loss(nn.Module):
     """The model's loss as a module, for ``functional_call`` and ``compile``."""
 
-    def __init__(self, model: RotatingAutoEncoder, dtype: torch.dtype) -> None:
+    def __init__(self, model: AutoEncoder, dtype: torch.dtype) -> None:
         super().__init__()
         self.model, self.dtype = model, dtype
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.model.loss(x, self.dtype)
+    def forward(self, x: Tensor, labels: Tensor | None = None) -> Tensor:
+        return self.model.loss(x, self.dtype, labels=labels)
 
 
 def _flatten(parameters: list[nn.Parameter]) -> Tensor:

@@ -24,7 +24,7 @@ class Together:
 
     Args:
         steps: Models on the same device, each with its own optimiser.
-        feed: Where the images come from.
+        feed: Where the images come from, and the labels where a model needs them.
     """
 
     def __init__(self, steps: Sequence[Step], feed: Feed) -> None:
@@ -44,11 +44,12 @@ class Together:
             with torch.cuda.device(self.device):
                 self._graph = self._graph or _Graph(self.steps, self.feed, order, self.stride)
                 return self._graph.run(order, rates)
-        losses = [
-            torch.stack([step(self.feed(i), rate) for step, i in zip(self.steps, row, strict=True)])
-            for row, rate in zip(order, rates.tolist(), strict=True)
-        ]
-        return torch.stack(losses)
+        losses = []
+        for row, rate in zip(order, rates.tolist(), strict=True):
+            for step, indices in zip(self.steps, row, strict=True):
+                x, *labels = self.feed.batch(indices, labels=step.model.needs_labels)
+                losses.append(step(x, rate, *labels))
+        return torch.stack(losses).view(order.shape[:2])
 
 
 class _Graph:
@@ -97,7 +98,8 @@ class _Graph:
             branch.wait_stream(main)
             with torch.cuda.stream(branch):
                 run_beside(step.beside, self._set_rate, step.rate)
-                loss = step.update(self.feed(order[i]))
+                batch = self.feed.batch(order[i], labels=step.model.needs_labels)
+                loss = step.update(*batch)
                 self.losses[:, i].index_copy_(0, self.position, loss.view(1))
         for branch in self.branches:
             main.wait_stream(branch)
