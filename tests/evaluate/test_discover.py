@@ -10,8 +10,12 @@ from PIL import Image
 from rotating_features._check import InputError
 from rotating_features.data import FourShapes
 from rotating_features.evaluate import cluster, discover, orientation_map
-from rotating_features.evaluate.discover import sort_labels
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.evaluate.cluster import sort_labels
+from rotating_features.models import (
+    ComplexAutoEncoder,
+    RotatingAutoEncoder,
+    StandardAutoEncoder,
+)
 
 PIXELS = (FourShapes("test")[0].image[0].numpy() * 255).astype(np.uint8)
 DOORS = {
@@ -136,6 +140,19 @@ def test_nothing_found_is_background_and_no_objects(options) -> None:
     assert not found.labels.any()
     assert found.objects.tolist() == [0, 0]
     assert not found.uncertainty.any()
+
+
+def test_a_complex_model_finds_objects_too() -> None:
+    model = ComplexAutoEncoder(channels=1, size=(32, 32), hidden_dim=4)
+    found = discover(model, torch.rand(1, 32, 32), k=3)
+    assert found.labels.shape == (32, 32)
+    assert found.orientations.shape == (2, 32, 32)
+
+
+def test_a_model_without_vectors_is_refused() -> None:
+    model = StandardAutoEncoder(channels=1, size=(32, 32), hidden_dim=4)
+    with pytest.raises(InputError, match=r"got a StandardAutoEncoder.*\n.*a rotating or a complex"):
+        discover(model, torch.rand(1, 32, 32), k=3)
 
 
 def test_k_and_threshold_together_are_explained() -> None:

@@ -9,7 +9,7 @@ from rotating_features.evaluate import PROTOCOLS, cluster, orientation_map, scor
 from rotating_features.evaluate.cluster import count_clusters
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.metrics import mean_best_overlap
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import AutoEncoder, RotatingAutoEncoder, StandardAutoEncoder
 
 NAMES = ("mse", "ari_bg", "mbo_i", "clusters", "uncertainty")
 
@@ -19,11 +19,14 @@ def model() -> RotatingAutoEncoder:
     return RotatingAutoEncoder(channels=1, size=(32, 32), hidden_dim=4, rotation_dim=3).eval()
 
 
-def collect(model: RotatingAutoEncoder, **options) -> dict[str, dict[str, torch.Tensor]]:
+def collect(model: AutoEncoder, **options) -> dict[str, dict[str, torch.Tensor]]:
     options = {"images": 5, "protocols": tuple(PROTOCOLS), "k": 3, **options}
     batches = list(score(model, FourShapes("test"), **options))
     return {
-        protocol: {name: torch.cat([batch[protocol][name] for batch in batches]) for name in NAMES}
+        protocol: {
+            name: torch.cat([batch[protocol][name] for batch in batches])
+            for name in batches[0][protocol]
+        }
         for protocol in options["protocols"]
     }
 
@@ -109,6 +112,16 @@ def test_clusters_are_counted_by_the_labels_that_occur() -> None:
     assert count_clusters(labels, 4).tolist() == [3, 1, 0]
 
 
+def test_a_model_without_vectors_is_scored_on_its_reconstruction_alone() -> None:
+    model = StandardAutoEncoder(channels=1, size=(32, 32), hidden_dim=4).eval()
+    x = FourShapes("test").draw(range(5)).image
+    with torch.no_grad():
+        expected = (model(x).reconstruction - x).double().pow(2).mean((1, 2, 3))
+    for scores in collect(model, batch_size=2).values():
+        torch.testing.assert_close(scores["mse"], expected)
+        assert set(scores) == {"mse"}
+
+
 def test_a_batch_suits_the_device_and_the_size_of_the_output() -> None:
     """On the meta device, which stands in for a GPU and holds no numbers."""
     small = RotatingAutoEncoder(channels=1, size=(32, 32), hidden_dim=4, rotation_dim=8)
@@ -116,3 +129,4 @@ def test_a_batch_suits_the_device_and_the_size_of_the_output() -> None:
     assert suitable_batch_size(small) == 100
     assert suitable_batch_size(small.to("meta")) == 1000
     assert 1 < suitable_batch_size(wide.to("meta")) < 100
+    assert suitable_batch_size(StandardAutoEncoder(channels=1, size=(32, 32)).to("meta")) == 1000

@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from rotating_features._check import InputError, check_shape
 from rotating_features.evaluate.kmeans import kmeans
@@ -72,6 +73,22 @@ def count_clusters(labels: Tensor, k: int) -> Tensor:
     """How many of the labels from 0 to k-1 each image has, (b, h, w) -> (b,) int64."""
     seen = torch.zeros(len(labels), k + 1, dtype=torch.int64, device=labels.device)
     return seen.scatter_(1, labels.flatten(1) + 1, 1)[:, 1:].sum(1)
+
+
+def sort_labels(labels: Tensor, centers: Tensor) -> Tensor:
+    """Labels renamed: 0 for the cluster that points nowhere, then 1.. from large to small.
+
+    A cluster is background if its centre is nearer to zero than to the unit sphere: its pixels
+    have no orientation, for no channel responds there.
+    """
+    k = centers.shape[1]
+    size = F.one_hot(labels.flatten(1) + 1, k + 1)[..., 1:].sum(1).float()  # (b, k)
+    length = centers.norm(dim=2).masked_fill(size == 0, torch.inf)
+    background = F.one_hot(length.argmin(1), k).bool() & (length < 0.5)
+    order = size.masked_fill(background, torch.inf).argsort(dim=1, descending=True)
+    name = order.argsort(dim=1) + ~background.any(1, keepdim=True)
+    renamed = name.gather(1, labels.flatten(1).clamp(min=0)).view_as(labels)
+    return torch.where(labels < 0, labels, renamed)
 
 
 def _nearest(orientations: Tensor, centers: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rotating_features._check import InputError
-from rotating_features.evaluate.cluster import cluster, count_clusters
+from rotating_features.evaluate.cluster import cluster, count_clusters, sort_labels
 from rotating_features.evaluate.images import Images, as_batch
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.models import AutoEncoder
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Discovery:
 
 @torch.no_grad()
 def discover(
-    model: RotatingAutoEncoder,
+    model: AutoEncoder,
     images: Images,
     *,
     k: int | None = None,
@@ -61,6 +61,7 @@ def discover(
         seed: Decides where k-means starts.
 
     Example:
+        >>> from rotating_features.models import RotatingAutoEncoder
         >>> model = RotatingAutoEncoder(channels=1, size=(32, 32), hidden_dim=4, rotation_dim=3)
         >>> found = discover(model, torch.rand(1, 32, 32), k=3)
         >>> found.labels.shape
@@ -68,6 +69,12 @@ def discover(
     """
     if k is not None and distance_threshold is not None:
         raise InputError("Pass either k (k-means) or distance_threshold (agglomerative), not both.")
+    if not model.rotation_dim:
+        raise InputError(
+            "discover should get a model whose features point somewhere, "
+            f"got a {type(model).__name__}, whose features are plain numbers.\n"
+            "  Train a rotating or a complex one."
+        )
     x, single = as_batch(images, model.channels)
     was_training = model.training
     model.eval()
@@ -97,22 +104,6 @@ def discover(
         else reconstruction,
     )
     return Discovery(*(m.squeeze(0) if single else m for m in maps))
-
-
-def sort_labels(labels: Tensor, centers: Tensor) -> Tensor:
-    """Labels renamed: 0 for the cluster that points nowhere, then 1.. from large to small.
-
-    A cluster is background if its centre is nearer to zero than to the unit sphere: its pixels
-    have no orientation, for no channel responds there.
-    """
-    k = centers.shape[1]
-    size = F.one_hot(labels.flatten(1) + 1, k + 1)[..., 1:].sum(1).float()  # (b, k)
-    length = centers.norm(dim=2).masked_fill(size == 0, torch.inf)
-    background = F.one_hot(length.argmin(1), k).bool() & (length < 0.5)
-    order = size.masked_fill(background, torch.inf).argsort(dim=1, descending=True)
-    name = order.argsort(dim=1) + ~background.any(1, keepdim=True)
-    renamed = name.gather(1, labels.flatten(1).clamp(min=0)).view_as(labels)
-    return torch.where(labels < 0, labels, renamed)
 
 
 def _resize(x: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:

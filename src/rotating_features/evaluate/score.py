@@ -7,16 +7,22 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError
-from rotating_features.data.sample import ImageDataset
-from rotating_features.evaluate.cluster import Method, cluster, count_clusters
+from rotating_features.data.sample import ImageDataset, Labelled
+from rotating_features.evaluate.cluster import Method, cluster, count_clusters, sort_labels
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
 from rotating_features.evaluate.protocols import PROTOCOLS
-from rotating_features.models import RotatingAutoEncoder
+from rotating_features.evaluate.semantic import (
+    accuracy,
+    label_pixels,
+    match_randomly,
+    semantic_scores,
+)
+from rotating_features.models import AutoEncoder, RotatingClassifier
 
 
 @torch.no_grad()
 def score(
-    model: RotatingAutoEncoder,
+    model: AutoEncoder,
     dataset: ImageDataset,
     *,
     protocols: tuple[str, ...],
@@ -42,7 +48,9 @@ def score(
 
     Yields:
         ``{protocol: {score: (b,) tensor}}``, with the scores ``mse``, ``ari_bg``, ``mbo_i``,
-        ``clusters`` and ``uncertainty``.
+        ``clusters`` and ``uncertainty``. A model without vectors finds no objects and has
+        ``mse`` alone. A classifier on images with classes also has ``iou``, ``iou_random`` (the
+        baseline) and ``accuracy``.
     """
     if unknown := set(protocols) - set(PROTOCOLS):
         raise InputError(f"A protocol should be one of {list(PROTOCOLS)}, got {sorted(unknown)}.")
@@ -50,11 +58,26 @@ def score(
     batch_size = suitable_batch_size(model) if batch_size is None else batch_size
     total = len(dataset) if images is None else min(images, len(dataset))
     for start in range(0, total, batch_size):
-        x, instances, _ = dataset.draw(np.arange(start, min(start + batch_size, total)))
+        indices = np.arange(start, min(start + batch_size, total))
+        x, instances, classes = dataset.draw(indices)
         x, instances = x.to(device), instances.to(device)
         reconstruction, z = model(x)
-        orientations = orientation_map(z, threshold=magnitude_threshold)
         shared = {"mse": (reconstruction - x).double().square().mean((1, 2, 3))}
+        if z is None:
+            yield dict.fromkeys(protocols, shared)
+            continue
+        orientations = orientation_map(z, threshold=magnitude_threshold)
+        told = None
+        if isinstance(model, RotatingClassifier) and classes is not None:
+            told, classes = model.classify(x), classes.to(device)
+            present = told.probabilities > 0.5
+            by_class = label_pixels(
+                orientations, told.z, present, magnitude_threshold=magnitude_threshold
+            )
+            shared["iou"] = semantic_scores(by_class, classes, model.classes)["iou"]
+            if isinstance(dataset, Labelled):
+                labels = dataset.draw_labels(indices).to(device)
+                shared["accuracy"] = accuracy(told.probabilities, labels)
         rows = {}
         for name in protocols:
             protocol = PROTOCOLS[name]
@@ -72,12 +95,17 @@ def score(
                 "clusters": count_clusters(labels, centers.shape[1]),
                 "uncertainty": uncertainty.mean((1, 2)).double(),
             }
+            if told is not None and classes is not None:
+                found = sort_labels(labels, centers)
+                lots = match_randomly(found, told.probabilities > 0.5, seed=seed, images=indices)
+                rows[name]["iou_random"] = semantic_scores(lots, classes, told.z.shape[2])["iou"]
         yield rows
 
 
-def suitable_batch_size(model: RotatingAutoEncoder) -> int:
+def suitable_batch_size(model: AutoEncoder) -> int:
     """How many images :func:`score` takes at a time: enough to keep a GPU busy, if there is one."""
     if next(model.parameters()).device.type == "cpu":
         return 100
-    output = model.rotation_dim * model.channels * model.size[0] * model.size[1]
-    return max(1, min(1000, 2**27 // output))
+    h, w = model.size
+    widest = max(model.channels * h * w, 2 * model.hidden_dim * h * w // 4)
+    return max(1, min(1000, 2**27 // ((model.rotation_dim + 1) * widest)))
