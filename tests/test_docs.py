@@ -9,6 +9,7 @@ import tyro
 
 from rotating_features import arguments
 from rotating_features.cli import main
+from rotating_features.experiments.page import page as results_page
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "benchmarks.md"]
@@ -17,6 +18,7 @@ ARGUMENTS = {
     "evaluate": arguments.EvaluateArgs,
     "segment": arguments.SegmentArgs,
     "list": arguments.ListArgs,
+    "reproduce": arguments.ReproduceArgs,
     "data": arguments.DataArgs,
     "bench": arguments.BenchArgs,
 }
@@ -60,6 +62,10 @@ def test_every_command_is_understood(line: str) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_the_page_of_results_says_what_the_files_say() -> None:
+    assert (ROOT / "docs" / "results.md").read_text() == results_page(ROOT / "results")
 
 
 def test_paper_to_code_names_things_that_exist() -> None:

@@ -8,7 +8,7 @@ import tyro
 
 from rotating_features.data import SPLITS, Split
 from rotating_features.experiments import Experiment
-from rotating_features.experiments.config import EvaluateConfig
+from rotating_features.experiments.config import DatasetName, EvaluateConfig, Precision
 
 Preset = Literal["paper", "quick"]
 
@@ -67,14 +67,50 @@ class SegmentArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class DataArgs:
-    """Write a dataset to npz files in the published format."""
+    """Write a dataset to npz files in the published format, fetch published files, or look."""
 
-    dataset: tyro.conf.Positional[Literal["4shapes"]]
-    out: Path
-    """Folder for 4Shapes_train.npz, 4Shapes_val.npz and 4Shapes_test.npz."""
+    dataset: tyro.conf.Positional[DatasetName]
+    out: Path | None = None
+    """Folder for 4Shapes_train.npz and so on, or for what is fetched."""
+    picture: Path | None = None
+    """Draw the first test images and their objects to this PNG, and write nothing else."""
+    fetch: bool = False
+    """Download the published files that the dataset is read from."""
     splits: tuple[Split, ...] = SPLITS
     seed: int = 0
     ring_diameter: Literal[11, 23] = 23
+    colors: int = 5
+    depth_from_zero: bool = True
+    shapes: int = 10
+    objects: int | None = None
+    path: str | None = None
+    """Folder of the published files, for datasets that are made of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceArgs:
+    """Run a study of the paper and show it beside the paper's numbers; what is done stays done."""
+
+    name: tyro.conf.Positional[str]
+    """table-4shapes, figure-nshapes, ...; see: rotating-features list. `page` writes the page of
+    all results."""
+    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    """Models for each row."""
+    scale: float = 1.0
+    """Shorter schedules: 0.2 takes a fifth of the steps, and the result says so."""
+    precision: Precision = "auto"
+    """As --train.precision of train."""
+    images: int | None = None
+    """Score only the first so many test images. Default: all."""
+    path: Path | None = None
+    """Folder of published files, for the studies that need them."""
+    run: Path | None = None
+    """For figure-clustering: sweep over this run, not over one of 4Shapes."""
+    runs: Path = Path("runs/reproduce")
+    """Where the models live; studies share them."""
+    out: Path = Path("results")
+    """Folder for NAME.json and pictures."""
+    device: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def test_settings_out_of_range_are_refused_by_name(kind, wrong) -> None:
 def test_unknown_settings_in_a_file_are_refused() -> None:
     values = to_dict(Experiment())
     values["train"]["momentum"] = 0.9
-    with pytest.raises(ValueError, match=r"differs in \['momentum'\]"):
+    with pytest.raises(ValueError, match=r"it has no \['momentum'\]"):
         from_dict(values)
 
 

@@ -12,21 +12,45 @@ from rotating_features.evaluate.protocols import PROTOCOLS
 ProtocolName = Literal["blind", "rf2023"]
 
 
+DatasetName = Literal[
+    "4shapes",
+    "4shapes-rgb",
+    "4shapes-rgbd",
+    "10shapes",
+    "mnist1shape",
+    "mnist2shape",
+    "multi-dsprites",
+    "clevr",
+]
+Precision = Literal["auto", "float32", "bfloat16"]
+ModelKind = Literal["rotating", "complex", "standard", "classifier"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    dataset: Literal["4shapes"] = "4shapes"
+    dataset: DatasetName = "4shapes"
     seed: int = 0
     """Another seed is another dataset."""
     ring_diameter: Literal[11, 23] = 23
-    """Pixels across the ring; 11 is the smaller reading of the paper's text."""
+    """Pixels across the ring; 11 is the smaller reading of the paper's text. 4Shapes only."""
+    colors: int = 5
+    """Colours that objects may have, 1 to 5. 4Shapes RGB and RGB-D only."""
+    depth_from_zero: bool = True
+    """Whether the first object's depth is 0, as the background's. Images with depth only."""
+    shapes: int = 10
+    """How many of the ten shapes there are, 2 to 10. 10Shapes only."""
+    objects: int | None = None
+    """Draw so many of the shapes in each image, not all. 10Shapes only."""
     path: str | None = None
-    """Folder of published files (4Shapes_train.npz, ...) to read instead of drawing."""
+    """Where files are: a folder that `rotating-features data` wrote, or a published dataset's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
+    kind: ModelKind = "rotating"
+    """rotating, the complex autoencoder, a standard one, or rotating with a classifier."""
     rotation_dim: int = 8
-    """Length n of every feature vector."""
+    """Length n of every feature vector. Of rotating features only."""
     hidden_dim: int = 32
     """Channels d after the first convolution; later ones have twice as many."""
     bias_in_magnitude: bool = True
@@ -50,7 +74,7 @@ class TrainConfig:
     grad_clip: float | None = 0.1
     """Largest gradient norm, or None to leave gradients alone."""
     weight_decay: float = 0.0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """Of the convolutions. auto: bfloat16 on CPUs with instructions for it, else float32."""
     compile: Literal["auto", "yes", "no"] = "auto"
     """torch.compile. auto: where it works and saves more time than it takes."""
@@ -109,16 +133,25 @@ class Experiment:
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 
+def turns(model: ModelConfig) -> bool:
+    """Whether the model's features have a rotation dimension to choose."""
+    return model.kind in ("rotating", "classifier")
+
+
 def to_dict(config: Any) -> dict[str, Any]:
     """A config as plain data for JSON."""
     return dataclasses.asdict(config)
 
 
 def from_dict(values: dict[str, Any]) -> Experiment:
-    """The experiment that :func:`to_dict` made these of; other names are refused."""
+    """The experiment that :func:`to_dict` made these of.
+
+    Names that are not known are refused. Settings that an older version did not have yet take
+    their default, which is what it did.
+    """
     _check_names(Experiment, values)
     parts = {f.name: f.default_factory for f in dataclasses.fields(Experiment)}
-    return Experiment(**{name: _build(kind, values[name]) for name, kind in parts.items()})
+    return Experiment(**{name: _build(parts[name], part) for name, part in values.items()})
 
 
 def differences(a: Any, b: Any) -> list[str]:
@@ -141,8 +174,8 @@ def _build(kind: Any, values: dict[str, Any]) -> Any:
 
 def _check_names(kind: Any, values: dict[str, Any]) -> None:
     names = {f.name for f in dataclasses.fields(kind)}
-    if odd := sorted(set(values) ^ names):
-        raise InputError(f"{kind.__name__} should have {sorted(names)}; differs in {odd}.")
+    if odd := sorted(set(values) - names):
+        raise InputError(f"{kind.__name__} should have {sorted(names)}; it has no {odd}.")
 
 
 def _at_least(name: str, value: float, low: float) -> None:

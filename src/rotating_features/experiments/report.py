@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,37 +14,47 @@ from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features._version import __version__
 from rotating_features.experiments import scores
-from rotating_features.experiments.config import Experiment, to_dict
+from rotating_features.experiments.config import Experiment, to_dict, turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
-from rotating_features.experiments.paper import FOUR_SHAPES, FOUR_SHAPES_WITHOUT_BINDING, Claim
+from rotating_features.experiments.paper import Claim
+from rotating_features.experiments.studies import STUDIES
 from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import describe
 from rotating_features.train.together import SIDE_BY_SIDE
 
-METRICS = {"ari_bg": "ARI-BG", "mbo_i": "MBO_i", "mse": "MSE"}
+METRICS = {
+    "ari_bg": "ARI-BG",
+    "mbo_i": "MBO_i",
+    "mse": "MSE",
+    "iou": "IoU",
+    "iou_random": "IoU, random",
+    "accuracy": "accuracy",
+}
 
 
-def published(experiment: Experiment) -> dict[str, Claim]:
-    """What the paper prints for this model; empty if it does not print it."""
-    if experiment.model.hidden_dim != 32 or experiment.data.ring_diameter != 23:
-        return {}
-    table = FOUR_SHAPES if experiment.model.binding else FOUR_SHAPES_WITHOUT_BINDING
-    return table.get(experiment.model.rotation_dim, {})
+def published(experiment: Experiment) -> Mapping[str, Claim]:
+    """What the paper prints for this model on this dataset; empty if it does not print it."""
+    cases = [case for study in STUDIES.values() for case in study.cases]
+    for case in cases:
+        if case.settings.model == experiment.model and case.settings.data == experiment.data:
+            return case.paper
+    return {}
 
 
 def summarise(rows: list[list[scores.Row]]) -> dict[str, dict[str, Any]]:
-    """Mean and standard error over seeds, by protocol and clustering; a list of rows a seed."""
+    """Mean and standard error over seeds, by way of scoring; a list of rows a seed."""
     by_seed = [scores.summarise(group) for group in rows]
     return {
-        f"{protocol}, {clustering}": {
-            "images": [seed[protocol, clustering]["images"] for seed in by_seed],
-            "dropped": [seed[protocol, clustering]["dropped"] for seed in by_seed],
+        ", ".join(way): {
+            "images": [seed[way]["images"] for seed in by_seed],
+            "dropped": [seed[way]["dropped"] for seed in by_seed],
             **{
-                name: _statistics([seed[protocol, clustering][name] for seed in by_seed])
+                name: statistics([seed[way][name] for seed in by_seed])
                 for name in METRICS
+                if all(name in seed[way] for seed in by_seed)
             },
         }
-        for protocol, clustering in by_seed[0]
+        for way in by_seed[0]
     }
 
 
@@ -51,7 +62,7 @@ def record(
     runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str], device: torch.device
 ) -> dict[str, Any]:
     """All that a claimed number needs: what was run, on what, and what came out."""
-    seconds = [_seconds(run.folder) for run in runs]
+    seconds = [training_seconds(run.folder) for run in runs]
     return {
         "experiment": runs[0].name,
         "preset": runs[0].preset,
@@ -62,7 +73,7 @@ def record(
         "hardware": describe(),
         "seeds": [run.seed for run in runs],
         "training_seconds": seconds,
-        "training_seconds_in_all": _in_all(seconds, device),
+        "training_seconds_in_all": seconds_in_all(seconds, device),
         "settings": to_dict(runs[0].experiment),
         "scores": summary,
         "paper": {name: claim._asdict() for name, claim in published(runs[0].experiment).items()},
@@ -72,9 +83,10 @@ def record(
 def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     """A row for each way of scoring, the paper's last."""
     model = runs[0].experiment.model
+    kind = f"n={model.rotation_dim}" if turns(model) else f"{model.kind} features"
     seeds = len(runs)
     shown = Table(
-        title=f"{runs[0].name}, n={model.rotation_dim}, {seeds} seed{'s'[: seeds > 1]}",
+        title=f"{runs[0].name}, {kind}, {seeds} seed{'s'[: seeds > 1]}",
         title_justify="left",
         box=box.SIMPLE,
         collapse_padding=True,  # 80 columns must do
@@ -82,15 +94,16 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     )
     shown.add_column("scored by")
     shown.add_column("images", justify="right")
-    for name in METRICS.values():
-        shown.add_column(name, justify="right")
+    metrics = [name for name in METRICS if any(name in values for values in summary.values())]
+    for name in metrics:
+        shown.add_column(METRICS[name], justify="right")
     for way, values in summary.items():
         images, dropped = values["images"][0], sum(values["dropped"])
         count = f"{images:,}" + (f" ({dropped} without objects dropped)" if dropped else "")
-        shown.add_row(way, count, *(_cell(name, values[name]) for name in METRICS))
+        shown.add_row(way, count, *(cell(name, values.get(name)) for name in metrics))
     if claims := published(runs[0].experiment):
         shown.add_section()
-        cells = [_cell(name, claims[name]._asdict()) if name in claims else "-" for name in METRICS]
+        cells = [cell(name, claims[name]._asdict() if name in claims else None) for name in metrics]
         shown.add_row("the paper (rf2023)", "10,000", *cells)
     return shown
 
@@ -108,14 +121,19 @@ def run_table(runs: Path) -> Table:
             shown.add_row(name, str(error).splitlines()[0])
             continue
         found = scores.summarise(scores.read(folder))
-        best = [f"{values['ari_bg']:.3f} {', '.join(way)}" for way, values in found.items()]
+        best = [
+            f"{values['ari_bg']:.3f} {', '.join(way)}"
+            for way, values in found.items()
+            if "ari_bg" in values
+        ]
         done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
-        n = str(run.experiment.model.rotation_dim)
+        model = run.experiment.model
+        n = str(model.rotation_dim) if turns(model) else model.kind
         shown.add_row(name, run.name, n, done, "\n".join(best) or "not scored yet")
     return shown
 
 
-def _statistics(values: list[float]) -> dict[str, Any]:
+def statistics(values: list[float]) -> dict[str, Any]:
     mean = sum(values) / len(values)
     if len(values) > 1:
         variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
@@ -123,13 +141,16 @@ def _statistics(values: list[float]) -> dict[str, Any]:
     return {"mean": mean, "sem": None, "per_seed": values}
 
 
-def _cell(name: str, values: dict[str, Any]) -> str:
+def cell(name: str, values: dict[str, Any] | None) -> str:
+    """Mean and error of a metric as text."""
+    if values is None:
+        return "-"
     form, error_form = ("{:.2e}", "{:.0e}") if name == "mse" else ("{:.3f}", "{:.3f}")
     sem = "" if values["sem"] is None else " ± " + error_form.format(values["sem"])
     return form.format(values["mean"]) + sem
 
 
-def _in_all(seconds: list[float], device: torch.device) -> float:
+def seconds_in_all(seconds: list[float], device: torch.device) -> float:
     """On a GPU models train side by side, so the time of one is the time of its group."""
     if device.type != "cuda":
         return sum(seconds)
@@ -137,5 +158,6 @@ def _in_all(seconds: list[float], device: torch.device) -> float:
     return sum(max(seconds[start : start + SIDE_BY_SIDE]) for start in groups)
 
 
-def _seconds(folder: Path) -> float:
+def training_seconds(folder: Path) -> float:
+    """How long the run has trained."""
     return max((row.get("seconds", 0.0) for row in read_metrics(folder)), default=0.0)

@@ -1,32 +1,27 @@
-"""One experiment from data to pictures, for one seed or several."""
+"""One experiment from data to scores, for one seed or several."""
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 from rich.progress import track
 
 from rotating_features._check import InputError
-from rotating_features._files import replacing
-from rotating_features.data import DATASETS, SPLITS, ImageDataset, NpzDataset, Split
-from rotating_features.evaluate import DEFAULT_PROTOCOL, cluster, orientation_map, score
-from rotating_features.evaluate.discover import sort_labels
+from rotating_features.data import SPLITS
+from rotating_features.evaluate import DEFAULT_PROTOCOL, score
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
-from rotating_features.experiments.config import EvaluateConfig, Experiment, to_dict
+from rotating_features.experiments.build import make_dataset, make_model
+from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
 from rotating_features.experiments.folders import Run
-from rotating_features.models import RotatingAutoEncoder, load
-from rotating_features.plots import grid, learning_curve
+from rotating_features.models import AutoEncoder, load
 from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
-from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import can_compile, pick_compile, pick_precision
 from rotating_features.train.together import SIDE_BY_SIDE
 
 VALIDATION_IMAGES = 200
-PICTURES = 8
 
 
 def resolve(experiment: Experiment, device: torch.device) -> Experiment:
@@ -45,17 +40,10 @@ def resolve(experiment: Experiment, device: torch.device) -> Experiment:
     return dataclasses.replace(experiment, train=decided)
 
 
-def make_dataset(experiment: Experiment, split: Split) -> ImageDataset:
-    """The experiment's images, drawn or read."""
-    data = experiment.data
-    if data.path is not None:
-        return NpzDataset(Path(data.path) / f"4Shapes_{split}.npz")
-    return DATASETS[data.dataset](split, seed=data.seed, ring_diameter=data.ring_diameter)
-
-
 def check(experiment: Experiment) -> None:
     """Find mistakes that would only show once training is under way, before a folder is made."""
-    datasets = [make_dataset(experiment, split) for split in SPLITS]
+    datasets = [make_dataset(experiment.data, split) for split in SPLITS]
+    make_model(experiment.model, datasets[0], seed=0, device=torch.device("cpu"))
     Batches(len(datasets[0]), batch_size=experiment.train.batch_size, seed=0)
     pixels = datasets[0].size[0] * datasets[0].size[1]
     if experiment.evaluate.cluster == "kmeans" and experiment.evaluate.k > pixels:
@@ -73,10 +61,17 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
 
 def _train_together(runs: list[Run], device: torch.device) -> None:
     experiment, t = runs[0].experiment, runs[0].experiment.train
-    dataset = make_dataset(experiment, "train")
+    dataset = make_dataset(experiment.data, "train")
     seeds = ", ".join(str(run.seed) for run in runs)
     train(
-        [Trainee(_new_model(run, dataset, device), run.folder, run.seed) for run in runs],
+        [
+            Trainee(
+                make_model(experiment.model, dataset, seed=run.seed, device=device),
+                run.folder,
+                run.seed,
+            )
+            for run in runs
+        ],
         dataset,
         steps=t.steps,
         batch_size=t.batch_size,
@@ -94,17 +89,19 @@ def _train_together(runs: list[Run], device: torch.device) -> None:
     )
 
 
-def _new_model(run: Run, dataset: ImageDataset, device: torch.device) -> RotatingAutoEncoder:
-    torch.manual_seed(run.seed)  # decides the weights' start; nothing later is drawn from it
-    return RotatingAutoEncoder(
-        channels=dataset.channels, size=dataset.size, **to_dict(run.experiment.model)
-    ).to(device)
+def evaluate_run(
+    run: Run, settings: EvaluateConfig, device: torch.device, *, data: DataConfig | None = None
+) -> list[dict[str, Any]]:
+    """Score the run's model, add the rows to its ``scores.csv``, and give them back.
 
-
-def evaluate_run(run: Run, settings: EvaluateConfig, device: torch.device) -> list[dict[str, Any]]:
-    """Score the run's model, add the rows to its ``scores.csv``, and give them back."""
+    Args:
+        run: With a trained model in its folder.
+        settings: How to score.
+        device: Where.
+        data: Other test images than the run's own.
+    """
     model = load(run.folder, device=device)
-    dataset = make_dataset(run.experiment, "test")
+    dataset = make_dataset(data or run.experiment.data, "test")
     batch_size = suitable_batch_size(model)
     batches = score(
         model,
@@ -116,39 +113,10 @@ def evaluate_run(run: Run, settings: EvaluateConfig, device: torch.device) -> li
     )
     total = len(dataset) if settings.images is None else min(settings.images, len(dataset))
     shown = track(batches, f"scoring seed {run.seed}", total=-(-total // batch_size))
-    rows = scores.to_rows(shown, clustering=scores.describe(settings))
+    which = "" if data is None else scores.describe_data(data, run.experiment.data)
+    rows = scores.to_rows(shown, clustering=scores.describe(settings), data=which)
     scores.merge(run.folder, rows)
     return rows
-
-
-@torch.no_grad()
-def draw_pictures(run: Run, device: torch.device) -> list[Path]:
-    """The run's pictures: what the model sees, and how it learned."""
-    model = load(run.folder, device=device)
-    dataset = make_dataset(run.experiment, "test")
-    image, truth, _ = dataset.draw(range(min(PICTURES, len(dataset))))
-    settings = _clustering(run.experiment.evaluate)
-    output = model(image.to(device))
-    orientations = orientation_map(output.z, threshold=settings.pop("magnitude_threshold"))
-    labels, uncertainty, centers = cluster(orientations, **settings)
-    figures = {
-        "objects.png": grid(
-            image,
-            truth,
-            output.reconstruction,
-            sort_labels(labels, centers),
-            uncertainty,
-            orientations,
-            title=f"{run.title}: unseen test images after {steps_done(run.folder):,} steps",
-        ),
-        "learning-curve.png": learning_curve(read_metrics(run.folder), title=run.title),
-    }
-    paths = []
-    for name, figure in figures.items():
-        with replacing(run.folder / "figures" / name) as partial:
-            figure.savefig(partial, format="png")
-        paths.append(run.folder / "figures" / name)
-    return paths
 
 
 def _clustering(settings: EvaluateConfig) -> dict[str, Any]:
@@ -160,10 +128,10 @@ def _clustering(settings: EvaluateConfig) -> dict[str, Any]:
     }
 
 
-def _validation(experiment: Experiment) -> Callable[[RotatingAutoEncoder], dict[str, float]]:
-    dataset = make_dataset(experiment, "val")
+def _validation(experiment: Experiment) -> Callable[[AutoEncoder], dict[str, float]]:
+    dataset = make_dataset(experiment.data, "val")
 
-    def validate(model: RotatingAutoEncoder) -> dict[str, float]:
+    def validate(model: AutoEncoder) -> dict[str, float]:
         batches = score(
             model,
             dataset,
@@ -173,10 +141,7 @@ def _validation(experiment: Experiment) -> Callable[[RotatingAutoEncoder], dict[
         )
         rows = scores.to_rows(batches, clustering="")
         summary = scores.summarise(rows)[DEFAULT_PROTOCOL, ""]
-        return {
-            "val_mse": summary["mse"],
-            "val_ari_bg": summary["ari_bg"],
-            "val_mbo_i": summary["mbo_i"],
-        }
+        kept = ("mse", "ari_bg", "mbo_i", "iou", "accuracy")
+        return {f"val_{name}": summary[name] for name in kept if name in summary}
 
     return validate

@@ -4,6 +4,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.evaluate.orientation import THRESHOLD
-from rotating_features.experiments.config import EvaluateConfig
+from rotating_features.experiments.config import DataConfig, EvaluateConfig
 
 FILE = "scores.csv"
-SCORES = ("mse", "ari_bg", "mbo_i", "clusters", "uncertainty")
-COLUMNS = ("protocol", "clustering", "image", *SCORES)
+SCORES = ("mse", "ari_bg", "mbo_i", "clusters", "uncertainty", "iou", "iou_random", "accuracy")
+"""A row has those that its model can have: without vectors ``mse`` alone, the last three with a
+classifier. The others are empty in the file."""
+COLUMNS = ("data", "protocol", "clustering", "image", *SCORES)
 
 Row = dict[str, Any]
 
@@ -33,8 +36,16 @@ def describe(settings: EvaluateConfig) -> str:
     return way
 
 
-def to_rows(batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str) -> list[Row]:
-    """A row for every image and protocol."""
+def describe_data(data: DataConfig, own: DataConfig) -> str:
+    """How these images differ from the run's own, in a few words."""
+    pairs = zip(asdict(data).items(), asdict(own).values(), strict=True)
+    return " ".join(f"{name}={value}" for (name, value), usual in pairs if value != usual)
+
+
+def to_rows(
+    batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str, data: str = ""
+) -> list[Row]:
+    """A row for every image and protocol; ``data`` says which images, if not the run's own."""
     collected: dict[str, list[dict[str, Tensor]]] = defaultdict(list)
     for batch in batches:
         for protocol, values in batch.items():
@@ -42,12 +53,14 @@ def to_rows(batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str)
     rows = []
     for protocol, parts in collected.items():
         columns = {
-            name: torch.cat([part[name].cpu() for part in parts]).tolist() for name in SCORES
+            name: torch.cat([part[name].cpu() for part in parts]).tolist()
+            for name in SCORES
+            if name in parts[0]
         }
         for image, values in enumerate(zip(*columns.values(), strict=True)):
             rows.append(
-                {"protocol": protocol, "clustering": clustering, "image": image}
-                | dict(zip(SCORES, values, strict=True))
+                {"data": data, "protocol": protocol, "clustering": clustering, "image": image}
+                | dict(zip(columns, values, strict=True))
             )
     return rows
 
@@ -60,7 +73,7 @@ def merge(folder: Path, rows: list[Row]) -> None:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for row in [*kept, *rows]:
-            writer.writerow({name: _short(row[name]) for name in COLUMNS})
+            writer.writerow({name: _short(row.get(name, "")) for name in COLUMNS})
 
 
 def read(folder: Path) -> list[Row]:
@@ -70,10 +83,7 @@ def read(folder: Path) -> list[Row]:
         return []
     try:
         with path.open(newline="") as file:
-            return [
-                row | {"image": int(row["image"])} | {name: float(row[name]) for name in SCORES}
-                for row in csv.DictReader(file)
-            ]
+            return [_parse(row) for row in csv.DictReader(file)]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} should be a table of scores, but is damaged: {error!r}.\n"
@@ -81,23 +91,39 @@ def read(folder: Path) -> list[Row]:
         ) from error
 
 
-def summarise(rows: Iterable[Row]) -> dict[tuple[str, str], dict[str, float]]:
-    """Means over images by (protocol, clustering), with the count of images and of those dropped.
+def summarise(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, float]]:
+    """Means over images by way of scoring, with the count of images and of those dropped.
 
-    An image without objects has no ARI or MBO; it is left out of those means and counted.
+    A way is (protocol, clustering), and the images if they are not the run's own. An image without
+    objects has no ARI or MBO; it is left out of those means and counted.
     """
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[row["protocol"], row["clustering"]].append(row)
+        way = (row["protocol"], row["clustering"], row["data"])
+        groups[way if row["data"] else way[:2]].append(row)
+    return {key: _summary(group) for key, group in groups.items()}
+
+
+def _parse(row: dict[str, Any]) -> Row:
+    there = [name for name in SCORES if row.get(name) != "" and (name in row or name == "mse")]
     return {
-        key: {name: _mean([row[name] for row in group]) for name in SCORES}
-        | {"images": len(group), "dropped": sum(math.isnan(row["ari_bg"]) for row in group)}
-        for key, group in groups.items()
+        "data": row.get("data", ""),  # a column that older files lack
+        "protocol": row["protocol"],
+        "clustering": row["clustering"],
+        "image": int(row["image"]),
+        **{name: float(row[name]) for name in there},
     }
 
 
-def _key(row: Row) -> tuple[str, str, int]:
-    return row["protocol"], row["clustering"], row["image"]
+def _summary(group: list[Row]) -> dict[str, float]:
+    there = [name for name in SCORES if name in group[0]]
+    means = {name: _mean([row[name] for row in group]) for name in there}
+    lost = sum(math.isnan(row.get("ari_bg", 0.0)) for row in group)
+    return means | {"images": len(group), "dropped": lost}
+
+
+def _key(row: Row) -> tuple[str, str, str, int]:
+    return row["data"], row["protocol"], row["clustering"], row["image"]
 
 
 def _mean(values: list[float]) -> float:

@@ -1,0 +1,57 @@
+"""Score runs, and show what there is."""
+
+import dataclasses
+
+import tyro
+from rich.table import Table
+
+from rotating_features._check import InputError
+from rotating_features.arguments import EvaluateArgs, ListArgs
+from rotating_features.commands.screen import PROG, console
+from rotating_features.evaluate import PROTOCOLS
+from rotating_features.experiments import EXPERIMENTS, report, scores
+from rotating_features.experiments.config import turns
+from rotating_features.experiments.folders import find_runs, read_run
+from rotating_features.experiments.run import evaluate_run
+from rotating_features.experiments.studies import STUDIES
+from rotating_features.train.machine import pick_device
+
+
+def evaluate_command(argv: list[str]) -> int:
+    args = tyro.cli(EvaluateArgs, args=argv, prog=f"{PROG} evaluate")
+    runs = [read_run(folder) for folder in find_runs(args.run)]
+    if not runs:
+        raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
+    stored = dataclasses.replace(args, settings=runs[0].experiment.evaluate)
+    args = tyro.cli(EvaluateArgs, args=argv, prog=f"{PROG} evaluate", default=stored)
+    settings = args.settings
+    if args.protocol is not None:
+        settings = dataclasses.replace(settings, protocols=(args.protocol,))
+    device = pick_device(args.device)
+    rows = [evaluate_run(run, settings, device) for run in runs]
+    console.print(report.table(runs, report.summarise(rows)))
+    files = (f"  {run.folder / scores.FILE}" for run in runs)
+    console.print("A row for every image:", *files, sep="\n", soft_wrap=True)
+    return 0
+
+
+def list_command(argv: list[str]) -> int:
+    args = tyro.cli(ListArgs, args=argv, prog=f"{PROG} list")
+    table = Table(
+        "experiment", "preset", "n", "steps", "batch", title="Experiments", title_justify="left"
+    )
+    for name, presets in EXPERIMENTS.items():
+        for preset, e in presets.items():
+            size = f"{e.train.steps:,}", str(e.train.batch_size)
+            n = str(e.model.rotation_dim) if turns(e.model) else e.model.kind
+            table.add_row(name, preset, n, *size)
+    console.print(table)
+    console.print("Studies", style="italic")
+    for name, study in STUDIES.items():
+        console.print(f"  {name}: {study.title} ({study.source})")
+    console.print("Protocols", style="italic")
+    for name, protocol in PROTOCOLS.items():
+        console.print(f"  {name}: {protocol.description}")
+    runs = report.run_table(args.runs)
+    console.print(runs if runs.row_count else f"No runs in {args.runs} yet.")
+    return 0

@@ -1,0 +1,65 @@
+"""Train a model."""
+
+import json
+from typing import cast
+
+import torch
+import tyro
+
+from rotating_features._check import InputError
+from rotating_features._files import replacing
+from rotating_features.arguments import Preset, TrainArgs
+from rotating_features.commands.screen import PROG, console, unknown
+from rotating_features.experiments import EXPERIMENTS, report
+from rotating_features.experiments.folders import find_runs, open_runs, read_run
+from rotating_features.experiments.pictures import draw_pictures
+from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
+from rotating_features.train.machine import pick_device
+
+
+def train_command(argv: list[str]) -> int:
+    args = _parse_train(argv)
+    device = pick_device(args.device)
+    folder = args.runs / (args.name or args.experiment)
+    experiment = resolve(args.settings, device)
+    check(experiment)
+    preset = args.preset or ""
+    runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
+    t = experiment.train
+    console.print(
+        f"Training on {device.type} in {t.precision}: {t.steps:,} steps of {t.batch_size} images."
+        f" The run lives in {folder}."
+    )
+    if t.compile == "yes":
+        console.print("The first step is compiled, which takes up to a minute.")
+    train_runs(runs, device)
+    rows = [evaluate_run(run, experiment.evaluate, device) for run in runs]
+    summary = report.summarise(rows)
+    result = report.record(runs, summary, ["train", *argv], device)
+    with replacing(folder / "summary.json") as partial:
+        partial.write_text(json.dumps(result, indent=2) + "\n")
+    pictures = [path for run in runs for path in draw_pictures(run, device)]
+    console.print(report.table(runs, summary))
+    console.print("Pictures:", *(f"  {path}" for path in pictures), sep="\n", soft_wrap=True)
+    return 0
+
+
+def _parse_train(argv: list[str]) -> TrainArgs:
+    """The arguments, on top of the preset's settings or, to resume, of the run's own."""
+    prog = f"{PROG} train"
+    asked = tyro.cli(TrainArgs, args=argv, prog=prog)
+    if not asked.seeds or len(set(asked.seeds)) < len(asked.seeds) or min(asked.seeds) < 0:
+        raise InputError(f"seeds should be different numbers from 0 on, got {[*asked.seeds]}.")
+    if asked.experiment not in EXPERIMENTS:
+        raise InputError(unknown("experiment", asked.experiment, EXPERIMENTS))
+    folder = asked.runs / (asked.name or asked.experiment)
+    if asked.resume and (runs := [read_run(path) for path in find_runs(folder)]):
+        first, seeds = runs[0], tuple(run.seed for run in runs)
+        base = TrainArgs(preset=cast(Preset, first.preset), seeds=seeds, settings=first.experiment)
+    else:
+        preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
+        base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
+        if asked.preset is None:
+            why = "there is a GPU" if preset == "paper" else "there is no GPU"
+            console.print(f"Preset {preset}, since {why}; --preset chooses another.")
+    return tyro.cli(TrainArgs, args=argv, prog=prog, default=base)

@@ -1,0 +1,53 @@
+"""Datasets and models from settings."""
+
+import dataclasses
+import inspect
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from rotating_features._check import InputError
+from rotating_features.data import DATASETS, ImageDataset, NpzDataset, Split, npz_name
+from rotating_features.experiments.config import DataConfig, ModelConfig
+from rotating_features.models import MODELS, AutoEncoder
+
+
+def make_dataset(data: DataConfig, split: Split) -> ImageDataset:
+    """Images, drawn or read."""
+    make = DATASETS[data.dataset]
+    takes = _options(make)
+    values = dataclasses.asdict(data)
+    defaults = dataclasses.asdict(DataConfig())
+    for name, value in values.items():
+        if name not in {"dataset", "path", *takes} and value != defaults[name]:
+            raise InputError(
+                f"{data.dataset} has no option {name}, got {name}={value}.\n"
+                f"  It has {', '.join(sorted({*takes} - {'split'}))}."
+            )
+    if data.path is not None and "path" not in takes:  # drawn, so what was drawn may be read
+        return NpzDataset(Path(data.path) / npz_name(data.dataset, split))
+    return make(split, **{name: value for name, value in values.items() if name in takes})
+
+
+def make_model(
+    model: ModelConfig, dataset: ImageDataset, *, seed: int, device: torch.device
+) -> AutoEncoder:
+    """A new model for images of this dataset."""
+    torch.manual_seed(seed)  # decides the weights' start; nothing later is drawn from it
+    make: Any = MODELS[model.kind]
+    values = dataclasses.asdict(model) | {"classes": len(getattr(dataset, "class_names", ()))}
+    if "classes" in (takes := _options(make)) and not values["classes"]:
+        raise InputError(
+            "The classifier should get a dataset with classes, for instance mnist1shape; "
+            "this one has none."
+        )
+    options = {name: value for name, value in values.items() if name in takes}
+    return make(channels=dataset.channels, size=dataset.size, **options).to(device)
+
+
+def _options(make: Any) -> set[str]:
+    """Names of the arguments that a registry's entry leaves open."""
+    fixed = set(cast("partial[Any]", make).keywords) if isinstance(make, partial) else set[str]()
+    return set(inspect.signature(make).parameters) - fixed

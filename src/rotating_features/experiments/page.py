@@ -1,0 +1,99 @@
+"""The page of results, made from the files of results alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rotating_features._check import InputError
+from rotating_features.experiments.report import METRICS, cell
+from rotating_features.experiments.show import heading, table_rows
+from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.theory import TITLES
+
+INTRODUCTION = """\
+# Results
+
+Made by `rotating-features reproduce page` from [results/](../results); do not edit. ARI-BG and
+MBO_i are scored as the paper's released code scores (protocol `rf2023`), and the paper's own
+numbers stand beside them. ± is the standard error over seeds. An exclamation mark: our mean is
+worse than the paper's by more than two of its standard errors.
+"""
+
+
+def page(folder: Path) -> str:
+    """All results in the folder as Markdown."""
+    records = {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+    parts = [INTRODUCTION]
+    for name, study in STUDIES.items():
+        if (record := records.get(name)) is not None:
+            parts.append(_section(name, record, study.metrics, study.says, folder))
+    for name, title in TITLES.items():
+        if (record := records.get(name)) is not None:
+            parts.append(_theory(name, title, record))
+    runs = {name: record for name, record in records.items() if not {"study", "theory"} & {*record}}
+    if runs:
+        parts.append(_single_runs(runs))
+    return "\n".join(parts)
+
+
+def _section(
+    name: str, record: dict[str, Any], metrics: tuple[str, ...], says: str, folder: Path
+) -> str:
+    head, rows = table_rows(record, metrics)
+    seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
+    where = record["hardware"]["gpu"] if record["device"] == "cuda" else record["hardware"]["cpu"]
+    lines = [
+        f"## {heading(record)}",
+        "",
+        says,
+        "",
+        f"`{record['command']}`, commit {record['commit'][:7]}, {where}, "
+        f"{_time(seconds)} of training.",
+        "",
+        *_markdown(head, rows),
+    ]
+    for label, why in record["left_out"].items():
+        lines += ["", f"{label} is left out: {why}"]
+    for picture in (f"{name}.png", f"{name}-objects.png"):
+        if (folder / picture).exists():
+            lines += ["", f"![{record['title']}](../results/{picture})"]
+    return "\n".join([*lines, ""])
+
+
+def _theory(name: str, title: str, record: dict[str, Any]) -> str:
+    where = record["hardware"]["gpu"] if record["device"] == "cuda" else record["hardware"]["cpu"]
+    took = f", {_time(record['seconds'])}" if "seconds" in record else ""
+    origin = f"`{record['command']}`, commit {record['commit'][:7]}, {where}{took}."
+    return "\n".join([f"## {title}", "", origin, "", f"![{title}](../results/{name}.png)", ""])
+
+
+def _single_runs(runs: dict[str, dict[str, Any]]) -> str:
+    metrics = [
+        m for m in METRICS if any(m in s for r in runs.values() for s in r["scores"].values())
+    ]
+    rows = []
+    for name, record in runs.items():
+        seeds = len(record["seeds"])
+        for way, scores in record["scores"].items():
+            cells = [cell(metric, scores.get(metric)) for metric in metrics]
+            rows.append([f"[{name}](../results/{name}.json)", way, str(seeds), *cells])
+    head = ["run", "scored by", "seeds", *(METRICS[m] for m in metrics)]
+    return "\n".join(["## Single runs", "", *_markdown(head, rows), ""])
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> list[str]:
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)]
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path} should be a file of results, but cannot be read: {error}"
+        ) from error

@@ -1,0 +1,214 @@
+"""A table or figure of the paper, from our own runs: trained, scored, written down, resumable."""
+
+import dataclasses
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from rotating_features._check import InputError
+from rotating_features._commit import commit
+from rotating_features._files import replacing
+from rotating_features._version import __version__
+from rotating_features.experiments import report, scores
+from rotating_features.experiments.build import make_dataset
+from rotating_features.experiments.config import (
+    DataConfig,
+    EvaluateConfig,
+    Experiment,
+    Precision,
+    to_dict,
+)
+from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
+from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
+from rotating_features.experiments.study import Case, Study, scaled
+from rotating_features.train.checkpoint import steps_done
+from rotating_features.train.machine import describe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a study is run here."""
+
+    seeds: tuple[int, ...]
+    scale: float  # of the schedule
+    precision: Precision
+    images: int | None  # to score; all if None
+    path: Path | None  # where published files are
+    runs: Path
+    device: torch.device
+    given: Path | None = None  # a run to be taken as it is, in place of the study's own
+
+    def settings(self, case: Case) -> Experiment:
+        """The case's settings on this machine."""
+        if self.given is not None:
+            return case.settings
+        shorter = scaled(case.settings, self.scale)
+        train = dataclasses.replace(shorter.train, precision=self.precision)
+        experiment = dataclasses.replace(
+            shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
+        )
+        return resolve(experiment, self.device)
+
+    def scoring(self, evaluate: EvaluateConfig) -> EvaluateConfig:
+        few = [count for count in (self.images, evaluate.images) if count is not None]
+        return dataclasses.replace(evaluate, images=min(few, default=None))
+
+    def data(self, case: Case, data: DataConfig | None = None) -> DataConfig:
+        data = data or case.settings.data
+        return data if self.path is None else dataclasses.replace(data, path=str(self.path))
+
+    def folder(self, case: Case) -> Path:
+        """Where the case's runs live: apart for each length of the schedule and precision."""
+        if self.given is not None:
+            return self.given
+        parts = [case.slug]
+        if self.scale != 1:
+            parts.append(f"x{self.scale:g}")
+        if self.precision != "auto":
+            parts.append(self.precision)
+        return self.runs / "-".join(parts)
+
+
+def missing(case: Case, plan: Plan) -> str | None:
+    """Why the case cannot run here, or None."""
+    try:
+        check(plan.settings(case))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def cost(study: Study, plan: Plan) -> str:
+    """What is still to be done, before any of it is."""
+    models, steps, images = 0, 0, 0
+    for case in study.cases:
+        t = plan.settings(case).train
+        for seed in plan.seeds:
+            left = t.steps - min(t.steps, steps_done(plan.folder(case) / f"seed-{seed}"))
+            models += left > 0
+            steps += left
+            images += left * t.batch_size
+    if not models:
+        return "All models are trained; what is left is scoring."
+    return f"To train: {models} models, {steps:,} steps in all, {images / 1e6:,.1f} million images."
+
+
+def run_study(
+    name: str,
+    study: Study,
+    plan: Plan,
+    *,
+    out: Path,
+    argv: Sequence[str],
+    console: Console,
+) -> dict[str, Any]:
+    """Train and score all cases; ``out/NAME.json`` is written after each of them.
+
+    What was trained or scored before is not done again. A case whose data are not here is left out
+    in the open.
+    """
+    record: dict[str, Any] = {
+        "study": name,
+        "title": study.title,
+        "source": study.source,
+        "command": "rotating-features " + shlex.join(argv),
+        "commit": commit(),
+        "version": __version__,
+        "device": plan.device.type,
+        "hardware": describe(),
+        "scale": plan.scale,
+        "seeds": [*plan.seeds],
+        "complete": False,
+        "left_out": {},
+        "cases": [],
+    }
+    path = out / f"{name}.json"
+    for case in study.cases:
+        if (problem := missing(case, plan)) is not None:
+            console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
+            record["left_out"][case.label] = problem.splitlines()[0]
+        else:
+            record["cases"].append(_run_case(case, plan, console))
+        _write(path, record)
+    if not record["cases"]:
+        raise InputError(f"No case of {name} could run; see above for what is missing.")
+    record["complete"] = not record["left_out"]
+    _write(path, record)
+    return record
+
+
+def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
+    settings = plan.settings(case)
+    folder = plan.folder(case)
+    if plan.given is None:
+        runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
+    else:
+        runs = [read_run(path) for path in find_runs(folder)]
+    if any(steps_done(run.folder) < settings.train.steps for run in runs):
+        console.print(f"{case.label}: {settings.train.steps:,} steps, in {folder}")
+        train_runs(runs, plan.device)
+    summary = report.summarise([_scored(run, settings.evaluate, plan.device) for run in runs])
+    trials = []
+    for trial in case.trials:
+        evaluate = plan.scoring(trial.evaluate)
+        data = None if trial.data is None else plan.data(case, trial.data)
+        rows = [_scored(run, evaluate, plan.device, data) for run in runs]
+        trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
+    seconds = [report.training_seconds(run.folder) for run in runs]
+    return {
+        "label": case.label,
+        "group": case.group,
+        "x": case.x,
+        "run": case.slug,
+        "settings": to_dict(settings),
+        "training_seconds": seconds,
+        "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
+        "scores": summary,
+        "trials": trials,
+        "paper": {metric: claim._asdict() for metric, claim in case.paper.items()},
+    }
+
+
+def _scored(
+    run: Run, evaluate: EvaluateConfig, device: torch.device, data: DataConfig | None = None
+) -> list[scores.Row]:
+    """Rows of the run under these settings, taken now unless its file has them."""
+    if data == run.experiment.data:
+        data = None
+    which = "" if data is None else scores.describe_data(data, run.experiment.data)
+    way, wanted = scores.describe(evaluate), len(make_dataset(data or run.experiment.data, "test"))
+    wanted = min(wanted, evaluate.images or wanted)
+
+    def there() -> list[scores.Row]:
+        return [
+            row
+            for row in scores.read(run.folder)
+            if (row["data"], row["clustering"]) == (which, way)
+            and row["protocol"] in evaluate.protocols
+            and row["image"] < wanted
+        ]
+
+    if len(rows := there()) == wanted * len(evaluate.protocols):
+        return rows
+    evaluate_run(run, evaluate, device, data=data)
+    return there()  # as the file has them, lest a digit change when they are read again
+
+
+def worse(metric: str, ours: dict[str, Any], claim: dict[str, float] | None) -> bool:
+    """Whether our mean is worse than the paper's by more than two of its standard errors."""
+    if claim is None:
+        return False
+    sign = -1 if metric == "mse" else 1
+    return sign * (claim["mean"] - ours["mean"]) > 2 * claim["sem"] + math.ulp(1)
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(record, indent=2) + "\n")

@@ -1,0 +1,133 @@
+"""A study's result as a table, as a figure and as pictures."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table
+
+from rotating_features.experiments.build import make_dataset
+from rotating_features.experiments.pictures import first_images, look
+from rotating_features.experiments.report import METRICS, cell
+from rotating_features.experiments.reproduce import Plan, worse
+from rotating_features.experiments.study import Study
+from rotating_features.models import load
+from rotating_features.plots.colors import color_image, color_labels
+from rotating_features.plots.grid import match_colors, sheet
+from rotating_features.plots.lines import Line, Point, lines
+from rotating_features.plots.semantic import color_classes
+from rotating_features.train.checkpoint import steps_done
+
+IMAGES = 6
+Record = dict[str, Any]
+
+
+def main_scores(scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Those that stand beside the paper's: scored as its released code scores."""
+    return next((v for way, v in scores.items() if way.startswith("rf2023")), {})
+
+
+def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: every metric with the paper's beside it, where it prints one.
+
+    An exclamation mark: our mean is worse than the paper's by more than two of its errors.
+    """
+    cases = record["cases"]
+    shown = [m for m in metrics if any(m in main_scores(case["scores"]) for case in cases)]
+    printed = {m for m in shown if any(m in case["paper"] for case in cases)}
+    head = [""]
+    for metric in shown:
+        head += [METRICS[metric], "paper"] if metric in printed else [METRICS[metric]]
+    rows = []
+    for case in cases:
+        ours = main_scores(case["scores"])
+        row = [_label(case)]
+        for metric in shown:
+            text, claim = cell(metric, ours.get(metric)), case["paper"].get(metric)
+            if metric in ours and worse(metric, ours[metric], claim):
+                text += " !"
+            row += [text, cell(metric, claim)] if metric in printed else [text]
+        rows.append(row)
+    return head, rows
+
+
+def table(record: Record, metrics: tuple[str, ...]) -> Table:
+    """The study's table for the terminal."""
+    head, rows = table_rows(record, metrics)
+    shown = Table(title=heading(record), title_justify="left", box=box.SIMPLE, pad_edge=False)
+    for i, name in enumerate(head):
+        shown.add_column(name, justify="right" if i else "left")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def heading(record: Record) -> str:
+    """What the numbers are, in a line."""
+    seeds, scale = len(record["seeds"]), record["scale"]
+    length = "" if scale == 1 else f", {scale:g} of the paper's steps"
+    return f"{record['title']} ({record['source']}), {seeds} seed{'s'[: seeds > 1]}{length}"
+
+
+def figure(record: Record, study: Study) -> Figure | None:
+    """Scores over what was varied; None for a study that varies nothing."""
+    if not study.axis:
+        return None
+    panels = {METRICS[metric]: _lines(record, metric) for metric in study.metrics}
+    panels = {name: drawn for name, drawn in panels.items() if drawn}
+    return lines(panels, axis=study.axis, title=record["title"]) if panels else None
+
+
+def _lines(record: Record, metric: str) -> list[Line]:
+    ours: dict[str, list[Point]] = {}
+    paper: dict[str, list[Point]] = {}
+    for case in record["cases"]:
+        trials = [(t["label"], t["x"], t["scores"]) for t in case["trials"]]
+        for label, x, scores in trials or [(case["group"], case["x"], case["scores"])]:
+            found = main_scores(scores).get(metric)
+            if found is None:
+                continue
+            if x is None:  # not one of those that were varied, but to be compared with them
+                label, x = case["label"], math.nan
+            ours.setdefault(label, []).append(Point(x, found["mean"], found["sem"]))
+            if not trials and (claim := case["paper"].get(metric)):
+                paper.setdefault(label, []).append(Point(x, claim["mean"], claim["sem"]))
+    return [Line(label, points, paper.get(label, ())) for label, points in ours.items()]
+
+
+def pictures(study: Study, plan: Plan) -> Figure | None:
+    """What the first seed of every case makes of a few test images."""
+    rows: dict[str, np.ndarray] = {}
+    shown = None
+    for case in study.cases:
+        folder = plan.folder(case) / f"seed-{plan.seeds[0]}"
+        if not steps_done(folder):
+            continue
+        sample = first_images(make_dataset(plan.settings(case).data, "test"), IMAGES)
+        name = _label({"group": case.group, "label": case.label})
+        if shown is None or not torch.equal(shown, sample.image):
+            of = "" if shown is None else f", {name}"
+            rows[f"input{of}"] = color_image(sample.image)
+            rows[f"truth{of}"] = color_labels(sample.instances)
+            shown = sample.image
+        seen = look(load(folder, device=plan.device), sample.image, case.settings.evaluate)
+        if seen.objects is None:
+            rows[f"{name}, reconstruction"] = color_image(seen.reconstruction)
+            continue
+        rows[name] = color_labels(match_colors(seen.objects.labels, sample.instances))
+        if study.pictures == "uncertainty":
+            doubt = seen.objects.uncertainty.cpu()
+            rows[f"{name}, uncertainty"] = color_image(doubt.div(doubt.max()).unsqueeze(1))
+        if seen.classes is not None and sample.classes is not None:
+            rows[f"{name}, true classes"] = color_classes(sample.classes)
+            rows[f"{name}, by class"] = color_classes(seen.classes[0])
+            rows[f"{name}, by lot"] = color_classes(seen.classes[1])
+    return sheet(rows, title=study.title) if rows else None
+
+
+def _label(case: dict[str, Any]) -> str:
+    group, label = case["group"], case["label"]
+    return label if not group or group in label else f"{group}, {label}"

@@ -1,0 +1,261 @@
+"""The paper's synthetic studies as data: every table and figure that consists of trained models."""
+
+import dataclasses
+
+from rotating_features.experiments import (
+    colored_shapes,
+    four_shapes,
+    mnist_shapes,
+    sprites,
+    ten_shapes,
+)
+from rotating_features.experiments import paper as claims
+from rotating_features.experiments.config import Experiment, ModelConfig
+from rotating_features.experiments.study import Case, Study, Trial
+
+
+def _with_model(settings: Experiment, **changes: object) -> Experiment:
+    return dataclasses.replace(settings, model=dataclasses.replace(settings.model, **changes))
+
+
+def _four_shapes(n: int, group: str = "") -> Case:
+    return Case(
+        label=f"n={n}",
+        slug=f"4shapes-n{n}",
+        experiment="4shapes",
+        settings=_with_model(four_shapes.PAPER, rotation_dim=n),
+        paper=claims.FOUR_SHAPES[n],
+        x=n,
+        group=group,
+    )
+
+
+TABLE_4SHAPES = Study(
+    title="4Shapes: standard, complex and rotating features",
+    source="Figure 4, Table 4",
+    says="More rotation dimensions separate more objects and reconstruct better.",
+    axis="rotation dimension n",
+    cases=(
+        Case(
+            label="AE",
+            slug="4shapes-standard",
+            experiment="4shapes",
+            settings=_with_model(four_shapes.PAPER, kind="standard"),
+            paper=claims.FOUR_SHAPES_STANDARD,
+        ),
+        Case(
+            label="CAE",
+            slug="4shapes-complex",
+            experiment="4shapes",
+            settings=_with_model(four_shapes.PAPER, kind="complex"),
+            paper=claims.FOUR_SHAPES_COMPLEX,
+        ),
+        *(_four_shapes(n, group="rotating features") for n in range(2, 9)),
+    ),
+)
+
+
+def _colored(depth: bool, colors: int) -> Case:
+    kind, base, table = (
+        ("rgbd", colored_shapes.RGBD_PAPER, claims.FOUR_SHAPES_RGBD)
+        if depth
+        else ("rgb", colored_shapes.RGB_PAPER, claims.FOUR_SHAPES_RGB)
+    )
+    return Case(
+        label=f"{'RGB-D' if depth else 'RGB'}, {colors} colour{'s'[: colors > 1]}",
+        slug=f"4shapes-{kind}-{colors}",
+        experiment=f"4shapes-{kind}",
+        settings=dataclasses.replace(base, data=dataclasses.replace(base.data, colors=colors)),
+        paper=table[colors],
+        x=colors,
+        group="RGB-D" if depth else "RGB",
+    )
+
+
+TABLE_4SHAPES_RGBD = Study(
+    title="4Shapes in colour, without and with depth",
+    source="Figure 6, Table 5",
+    says="More colours make objects harder to separate; depth repairs that.",
+    axis="colours",
+    cases=tuple(_colored(depth, colors) for depth in (False, True) for colors in range(1, 6)),
+)
+
+
+def _ten_shapes(n: int) -> Case:
+    return Case(
+        label=f"n={n}",
+        slug=f"10shapes-n{n}",
+        experiment="10shapes",
+        settings=_with_model(ten_shapes.PAPER, rotation_dim=n),
+        paper=claims.TEN_SHAPES[n],
+        x=n,
+    )
+
+
+TABLE_10SHAPES = Study(
+    title="10Shapes: ten objects at once",
+    source="Figure 5, Table 6",
+    says="Ten rotation dimensions hold ten objects apart, two do not.",
+    cases=(_ten_shapes(2), _ten_shapes(10)),
+)
+
+
+def _n_shapes(n: int, shapes: int) -> Case:
+    if shapes == 10:
+        return dataclasses.replace(_ten_shapes(n), label="10 objects", x=10, group=f"n={n}")
+    return Case(
+        label=f"{shapes} objects",
+        slug=f"{shapes}shapes-n{n}",
+        experiment="nshapes",
+        settings=ten_shapes.of_shapes(ten_shapes.PAPER, shapes, n),
+        x=shapes,
+        group=f"n={n}",
+    )
+
+
+FIGURE_NSHAPES = Study(
+    title="Rotation dimension against the number of objects",
+    source="Figure 16",
+    says="With two dimensions the score falls with every object; with ten it stays high.",
+    axis="objects in every image",
+    metrics=("ari_bg", "mbo_i", "mse"),
+    cases=tuple(_n_shapes(n, shapes) for n in (2, 10) for shapes in range(2, 11)),
+)
+
+
+def _generalization() -> Case:
+    settings = ten_shapes.SIX_PAPER
+    evaluate = dataclasses.replace(settings.evaluate, images=2_000)
+    trials = []
+    for objects in range(2, 11):
+        data = dataclasses.replace(settings.data, objects=objects)
+        ways = {
+            "k-means, number of objects known": dataclasses.replace(evaluate, k=objects + 1),
+            "k-means, k as in training": evaluate,
+            "agglomerative": dataclasses.replace(evaluate, cluster="agglomerative"),
+        }
+        trials += [
+            Trial(label=way, evaluate=how, data=data, x=objects) for way, how in ways.items()
+        ]
+    return Case(
+        label="rotating features, n=10",
+        slug="six-of-ten",
+        experiment="six-of-ten",
+        settings=settings,
+        trials=tuple(trials),
+    )
+
+
+FIGURE_GENERALIZATION = Study(
+    title="Trained on six objects, tested on two to ten",
+    source="Figure 9",
+    says="Agglomerative clustering keeps its score when the number of objects is unknown.",
+    axis="objects in a test image",
+    cases=(_generalization(),),
+)
+
+
+def _sprites(dataset: str, settings: Experiment, kind: str, label: str) -> Case:
+    printed = {"multi-dsprites": claims.MULTI_DSPRITES, "clevr": claims.CLEVR}
+    return Case(
+        label=f"{label}, {'CAE*' if kind == 'complex' else 'rotating features'}",
+        slug=f"{dataset}-{kind}",
+        experiment=dataset,
+        settings=_with_model(settings, kind=kind),
+        paper=printed[dataset][kind],
+        group=label,
+    )
+
+
+TABLE_DSPRITES_CLEVR = Study(
+    title="Multi-dSprites and CLEVR",
+    source="Table 3",
+    says="Rotating features separate what the complex autoencoder does not.",
+    cases=tuple(
+        _sprites(dataset, settings, kind, label)
+        for dataset, settings, label in (
+            ("multi-dsprites", sprites.DSPRITES_PAPER, "Multi-dSprites"),
+            ("clevr", sprites.CLEVR_PAPER, "CLEVR"),
+        )
+        for kind in ("complex", "rotating")
+    ),
+)
+
+TABLE_WSSS = Study(
+    title="Weakly supervised semantic segmentation",
+    source="Table 7",
+    says="One shape beside a digit is labelled well without any pixel's label; two are not.",
+    metrics=("iou", "iou_random", "ari_bg", "accuracy"),
+    cases=tuple(
+        Case(
+            label=f"MNIST{shapes}Shape",
+            slug=f"mnist{shapes}shape",
+            experiment=f"mnist{shapes}shape",
+            settings=settings,
+            paper=claims.MNIST_SHAPES[shapes],
+        )
+        for shapes, settings in ((1, mnist_shapes.ONE_PAPER), (2, mnist_shapes.TWO_PAPER))
+    ),
+)
+
+ABLATION_BINDING = Study(
+    title="4Shapes without the binding mechanism",
+    source="Appendix D.3",
+    says="Without binding nothing is separated.",
+    cases=(
+        dataclasses.replace(_four_shapes(8), label="with binding"),
+        Case(
+            label="without binding",
+            slug="4shapes-without-binding",
+            experiment="4shapes",
+            settings=dataclasses.replace(four_shapes.PAPER, model=ModelConfig(binding=False)),
+            paper=claims.FOUR_SHAPES_WITHOUT_BINDING[8],
+        ),
+    ),
+)
+
+FIGURE_UNCERTAINTY = Study(
+    title="Uncertainty: how far each pixel is from its cluster's centre",
+    source="Figure 8",
+    says="Uncertain are overlaps, borders and mistakes.",
+    pictures="uncertainty",
+    cases=(_four_shapes(8),),
+)
+
+
+def _sweep() -> Case:
+    case = _four_shapes(8)
+    base = dataclasses.replace(case.settings.evaluate, images=2_000)
+    ks = [dataclasses.replace(base, k=k) for k in range(2, 11)]
+    thresholds = [
+        dataclasses.replace(base, cluster="agglomerative", distance_threshold=t)
+        for t in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)
+    ]
+    trials = [Trial(label="k-means by k", evaluate=e, x=e.k) for e in ks]
+    trials += [
+        Trial(label="agglomerative by distance threshold", evaluate=e, x=e.distance_threshold)
+        for e in thresholds
+    ]
+    return dataclasses.replace(case, trials=tuple(trials))
+
+
+FIGURE_CLUSTERING = Study(
+    title="Ways of clustering after training",
+    source="Figure 7",
+    says="k and the distance threshold can be chosen after training.",
+    axis="k, or the distance threshold",
+    cases=(_sweep(),),
+)
+
+STUDIES = {
+    "table-4shapes": TABLE_4SHAPES,
+    "table-4shapes-rgbd": TABLE_4SHAPES_RGBD,
+    "table-10shapes": TABLE_10SHAPES,
+    "figure-nshapes": FIGURE_NSHAPES,
+    "figure-generalization": FIGURE_GENERALIZATION,
+    "table-dsprites-clevr": TABLE_DSPRITES_CLEVR,
+    "table-wsss": TABLE_WSSS,
+    "ablation-binding": ABLATION_BINDING,
+    "figure-uncertainty": FIGURE_UNCERTAINTY,
+    "figure-clustering": FIGURE_CLUSTERING,
+}

@@ -1,0 +1,70 @@
+"""What a table or figure of the paper consists of."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rotating_features._check import InputError
+from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
+from rotating_features.experiments.paper import Claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Another way to score the models of a case, perhaps on other images."""
+
+    label: str
+    evaluate: EvaluateConfig
+    data: DataConfig | None = None  # the case's own if None
+    x: float | None = None  # where it stands on a figure's axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One row of a table: models of one kind, trained on one dataset with several seeds."""
+
+    label: str
+    slug: str
+    """Name of its run; studies that name the same run share it."""
+    experiment: str
+    settings: Experiment
+    paper: Mapping[str, Claim] = field(default_factory=dict[str, Claim])
+    trials: tuple[Trial, ...] = ()
+    x: float | None = None
+    """Where it stands on a figure's axis."""
+    group: str = ""
+    """Its line in a figure, its part of a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A table or figure: what is run, and how it is shown."""
+
+    title: str
+    source: str
+    """Where it stands in the paper."""
+    cases: tuple[Case, ...]
+    metrics: tuple[str, ...] = ("ari_bg", "mbo_i", "mse")
+    axis: str = ""
+    """What a figure's x axis counts; no figure if empty."""
+    pictures: Literal["objects", "uncertainty"] = "objects"
+    says: str = ""
+    """What the paper finds in it."""
+
+
+def scaled(settings: Experiment, scale: float) -> Experiment:
+    """The experiment with a shorter schedule: steps and warm-up alike."""
+    if not 0 < scale <= 1:
+        raise InputError(f"scale should be above 0 and at most 1, got {scale}.")
+    t = settings.train
+    return dataclasses.replace(
+        settings,
+        train=dataclasses.replace(
+            t,
+            steps=max(1, round(t.steps * scale)),
+            warmup_steps=round(t.warmup_steps * scale),
+            checkpoint_every=max(1, round(t.checkpoint_every * scale)),
+            validate_every=max(1, round(t.validate_every * scale)),
+        ),
+    )

@@ -1,0 +1,84 @@
+"""Scores over what was varied, ours beside the paper's."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+
+
+class Point(NamedTuple):
+    """A mean with its standard error, if several seeds gave it."""
+
+    x: float
+    mean: float
+    sem: float | None
+
+
+class Line(NamedTuple):
+    """Points that belong together, and the paper's where it prints them.
+
+    A single point at ``nan`` is drawn as a level across the panel.
+    """
+
+    label: str
+    points: Sequence[Point]
+    paper: Sequence[Point] = ()
+
+
+def lines(panels: Mapping[str, Sequence[Line]], *, axis: str, title: str = "") -> Figure:
+    """A panel for each metric; ours filled, the paper's hollow and dashed, bands of one error.
+
+    Args:
+        panels: Lines by the metric's name. A metric called MSE gets a logarithmic axis.
+        axis: What was varied.
+        title: Stands above.
+    """
+    figure = Figure(figsize=(3.9 * len(panels), 3.4), dpi=150, layout="constrained")
+    for axes, (metric, drawn) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        for i, line in enumerate(drawn):
+            color = COLORS[i % len(COLORS)]
+            _draw(axes, line.points, color, line.label, filled=True)
+            if line.paper:
+                _draw(axes, line.paper, color, f"{line.label}, paper".strip(", "), filled=False)
+        axes.set_xlabel(axis)
+        axes.set_ylabel(metric)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if metric == "MSE":
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(-0.02, 1.03)
+        axes.grid(alpha=0.25, lw=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _draw(axes: Any, points: Sequence[Point], color: str, label: str, *, filled: bool) -> None:
+    if len(points) == 1 and math.isnan(points[0].x):
+        style = "-." if filled else ":"
+        axes.axhline(points[0].mean, color=color, lw=1.2, ls=style, label=label)
+        return
+    x, mean = [p.x for p in points], [p.mean for p in points]
+    axes.plot(
+        x,
+        mean,
+        color=color,
+        marker="o",
+        ms=4,
+        lw=1.6 if filled else 1.0,
+        ls="-" if filled else "--",
+        mfc=color if filled else "white",
+        label=label or ("ours" if filled else "paper"),
+    )
+    if all(p.sem is not None for p in points):
+        low = [p.mean - (p.sem or 0) for p in points]
+        high = [p.mean + (p.sem or 0) for p in points]
+        axes.fill_between(x, low, high, color=color, alpha=0.2 if filled else 0.1, lw=0)

@@ -1,0 +1,204 @@
+"""Studies: small ones, run for real."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from rotating_features.cli import main
+from rotating_features.experiments import EXPERIMENTS, show
+from rotating_features.experiments.config import Experiment
+from rotating_features.experiments.paper import Claim
+from rotating_features.experiments.reproduce import worse
+from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.study import Case, Study, scaled
+from rotating_features.experiments.theory import THEORY
+
+FEW = ["--seeds", "0", "1", "--scale", "0.00002", "--images", "2"]
+
+
+def small(case: Case) -> Case:
+    """The case with a model that takes no time."""
+    model = dataclasses.replace(case.settings.model, hidden_dim=2)
+    train = dataclasses.replace(case.settings.train, batch_size=2)
+    settings = dataclasses.replace(case.settings, model=model, train=train)
+    return dataclasses.replace(case, settings=settings, trials=case.trials[::9])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rotating_features.experiments.run.VALIDATION_IMAGES", 2)
+    for name, study in STUDIES.items():
+        few = tuple(small(case) for case in (*study.cases[:2], study.cases[-1]))
+        monkeypatch.setitem(STUDIES, name, dataclasses.replace(study, cases=few))
+
+
+def reproduce(*words: str) -> int:
+    return main(["reproduce", *words, *FEW])
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_runs_and_writes_what_it_found(
+    tmp_path: Path, published: Path, name: str
+) -> None:
+    files = ["--path", str(published)] if name == "table-wsss" else []
+    assert reproduce(name, *files) == 0
+    record = json.loads((tmp_path / "results" / f"{name}.json").read_text())
+    assert record["seeds"] == [0, 1]
+    assert record["scale"] == 0.00002
+    assert record["complete"] == (name != "table-dsprites-clevr")
+    assert record["cases"]
+    for case in record["cases"]:
+        found = show.main_scores(case["scores"])
+        assert len(found["mse"]["per_seed"]) == 2
+        assert found["images"] == [2, 2]
+    assert (tmp_path / "results" / f"{name}-objects.png").exists()
+    assert (tmp_path / "results" / f"{name}.png").exists() == bool(STUDIES[name].axis)
+
+
+def test_what_is_done_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce("table-10shapes") == 0
+    before = (tmp_path / "results" / "table-10shapes.json").read_text()
+    for what in ("train_runs", "evaluate_run"):
+        monkeypatch.setattr(
+            f"rotating_features.experiments.reproduce.{what}", lambda *_, **__: 1 / 0
+        )
+    capsys.readouterr()
+    assert reproduce("table-10shapes") == 0
+    assert "All models are trained" in capsys.readouterr().out
+    after = (tmp_path / "results" / "table-10shapes.json").read_text()
+    assert json.loads(after)["cases"] == json.loads(before)["cases"]
+
+
+def test_studies_share_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("figure-uncertainty") == 0
+    capsys.readouterr()
+    assert reproduce("figure-clustering") == 0
+    assert "All models are trained" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "runs" / "reproduce").iterdir()] == [
+        "4shapes-n8-x2e-05"
+    ]
+
+
+def test_a_stopped_study_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = "rotating_features.experiments.reproduce.evaluate_run"
+    with monkeypatch.context() as patch:
+        patch.setattr(real, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert reproduce("table-10shapes") == 130
+    trained = tmp_path / "runs" / "reproduce" / "10shapes-n2-x2e-05" / "seed-0" / "trainer.pt"
+    stamp = trained.stat().st_mtime_ns
+    assert reproduce("table-10shapes") == 0
+    assert trained.stat().st_mtime_ns == stamp
+
+
+def test_a_case_without_its_data_is_left_out_in_the_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduce("table-dsprites-clevr") == 0
+    out = capsys.readouterr().out
+    assert "is left out: CLEVR needs clevr_with_masks_train.tfrecords" in out
+    record = json.loads((tmp_path / "results" / "table-dsprites-clevr.json").read_text())
+    assert list(record["left_out"]) == ["CLEVR, rotating features"]
+
+
+def test_a_study_of_which_nothing_can_run_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("table-wsss") == 2
+    assert "No case of table-wsss could run" in capsys.readouterr().err
+
+
+def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
+    tiny = ["--train.steps", "2", "--train.batch-size", "2", "--model.hidden-dim", "2"]
+    more = ["--evaluate.images", "2", "--preset", "quick", "--seeds", "0", "5"]
+    assert main(["train", "4shapes", "--name", "mine", *tiny, *more]) == 0
+    words = ["figure-clustering", "--run", "runs/mine", "--images", "2"]
+    assert main(["reproduce", *words]) == 0
+    record = json.loads((tmp_path / "results" / "figure-clustering.json").read_text())
+    assert record["seeds"] == [0, 5]
+    assert {trial["label"] for trial in record["cases"][0]["trials"]} == {
+        "k-means by k",
+        "agglomerative by distance threshold",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["table-5shapes"], "table-4shapes"),
+        (["table-4shapes", "--scale", "0"], "scale should be above 0"),
+        (["table-4shapes", "--seeds", "1", "1"], "different numbers"),
+        (["table-4shapes", "--run", "runs/x"], "figure-clustering"),
+        (["figure-clustering", "--run", "runs/x"], "There is no run"),
+    ],
+)
+def test_mistakes_are_explained(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
+    assert reproduce("table-10shapes") == 0
+    assert main(["reproduce", "page"]) == 0
+    text = (tmp_path / "docs" / "results.md").read_text()
+    assert "## 10Shapes: ten objects at once (Figure 5, Table 6), 2 seeds, 2e-05 of" in text
+    assert "| n=10 | " in text
+    assert "0.959 ± 0.022" in text
+    assert "../results/table-10shapes-objects.png" in text
+
+
+def test_theory_needs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotating_features.experiments.theory.POINTS", range(2, 4))
+    monkeypatch.setattr("rotating_features.experiments.theory.DIMS", (2, 3))
+    for name in THEORY:
+        assert main(["reproduce", name]) == 0
+        assert (tmp_path / "results" / f"{name}.png").exists()
+        assert json.loads((tmp_path / "results" / f"{name}.json").read_text())["theory"] == name
+
+
+def test_worse_means_by_more_than_two_errors() -> None:
+    claim = Claim(0.9, 0.02)._asdict()
+    assert worse("ari_bg", {"mean": 0.85}, claim)
+    assert not worse("ari_bg", {"mean": 0.87}, claim)
+    assert not worse("ari_bg", {"mean": 0.99}, claim)
+    assert worse("mse", {"mean": 0.95}, claim)
+    assert not worse("mse", {"mean": 0.1}, claim)
+    assert not worse("mse", {"mean": 1.0}, None)
+
+
+def test_a_scaled_schedule_keeps_its_proportions() -> None:
+    shorter = scaled(Experiment(), 0.2).train
+    assert (shorter.steps, shorter.warmup_steps) == (20_000, 100)
+
+
+def test_a_level_is_drawn_for_what_was_not_varied() -> None:
+    scores = {"rf2023, kmeans k=5": {"ari_bg": {"mean": 0.5, "sem": None}}}
+    base = {"scores": scores, "trials": [], "paper": {}, "group": ""}
+    cases = [{**base, "label": "CAE", "x": None}, {**base, "label": "n=2", "x": 2}]
+    study = Study(title="", source="", cases=(), axis="n", metrics=("ari_bg",))
+    figure = show.figure({"cases": cases, "title": ""}, study)
+    assert figure is not None
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert labels == ["CAE", "ours"]
+
+
+def test_no_two_cases_share_a_run_unless_they_are_the_same() -> None:
+    seen: dict[str, tuple[str, Experiment]] = {}
+    for study in STUDIES.values():
+        for case in study.cases:
+            what = (case.experiment, case.settings)
+            assert seen.setdefault(case.slug, what) == what
+            assert case.experiment in EXPERIMENTS
+
+
+def test_a_trial_may_have_images_of_its_own(tmp_path: Path) -> None:
+    assert reproduce("figure-generalization") == 0
+    record = json.loads((tmp_path / "results" / "figure-generalization.json").read_text())
+    ways = [way for trial in record["cases"][0]["trials"] for way in trial["scores"]]
+    assert any(way.endswith("objects=2") for way in ways)
