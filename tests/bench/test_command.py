@@ -23,7 +23,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict]:
 
         return run
 
-    monkeypatch.setattr(cli, "BENCHMARKS", {name: make(name) for name in bench.BENCHMARKS})
+    made_up = {name: make(name) for name in bench.BENCHMARKS}
+    monkeypatch.setattr("rotating_features.commands.bench.BENCHMARKS", made_up)
     monkeypatch.setattr(bench.torch.cuda, "is_available", lambda: False)
     return calls
 
