@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from rotating_features._check import InputError
-from rotating_features.data import FourShapes
+from rotating_features.data import FourShapes, TenShapes
 from rotating_features.models import MODELS, AutoEncoder, load
 from rotating_features.train import Step, Trainee, train
+from rotating_features.train import feed as feed_module
 from rotating_features.train.feed import Feed
 from rotating_features.train.together import Together
 
@@ -116,6 +117,16 @@ def test_models_with_and_without_labels_train_side_by_side(device: str) -> None:
     order = torch.arange(2 * 2 * 4).view(2, 2, 4)
     losses = Together(steps, make_feed(device, "classifier")).run(order, torch.full((2,), 1e-3))
     assert losses.isfinite().all()
+
+
+@pytest.mark.parametrize("dataset", [FourShapes("val"), TenShapes("val")], ids=["bytes", "floats"])
+def test_images_that_are_kept_are_in_order(dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads draw them; as on a GPU."""
+    monkeypatch.setattr(feed_module, "CHUNK", 7)
+    monkeypatch.setattr(type(dataset), "__len__", lambda _: 100)
+    kept = feed_module._all_images(dataset, torch.device("cpu"))
+    kept = kept if kept.is_floating_point() else kept / 255
+    assert torch.equal(kept.movedim(-1, 1), dataset.draw(range(100)).image)
 
 
 def test_a_dataset_without_classes_is_explained() -> None:

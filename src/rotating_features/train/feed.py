@@ -1,6 +1,8 @@
 """Where a step's images come from, and the labels of those models that need them."""
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -79,8 +81,13 @@ def _all_images(dataset: ImageDataset, device: torch.device) -> Tensor:
 
 
 def _parts(dataset: ImageDataset, device: torch.device) -> Iterator[Tensor]:
-    for indices in _chunks(dataset):
-        yield dataset.draw(indices).image.to(device).movedim(1, -1).contiguous()
+    """Drawn by several threads, a few parts at a time, so that none piles up."""
+    workers = min(8, os.cpu_count() or 1)
+    chunks = list(_chunks(dataset))
+    with ThreadPoolExecutor(workers) as pool:
+        for start in range(0, len(chunks), workers):
+            for sample in pool.map(dataset.draw, chunks[start : start + workers]):
+                yield sample.image.to(device).movedim(1, -1).contiguous()
 
 
 def _chunks(dataset: ImageDataset) -> Iterator[np.ndarray]:
