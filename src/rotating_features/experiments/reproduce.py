@@ -25,6 +25,7 @@ from rotating_features.experiments.config import (
     Precision,
     to_dict,
 )
+from rotating_features.experiments.effort import SHARE, in_words, machine_flops, step_flops
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
 from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
 from rotating_features.experiments.study import Case, Study, scaled
@@ -86,18 +87,25 @@ def missing(case: Case, plan: Plan) -> str | None:
 
 
 def cost(study: Study, plan: Plan) -> str:
-    """What is still to be done, before any of it is."""
-    models, steps, images = 0, 0, 0
+    """What is still to be trained and how long that may take here, before any of it is."""
+    models, steps, work, dtype = 0, 0, 0.0, torch.float32
     for case in study.cases:
-        t = plan.settings(case).train
+        settings = plan.settings(case)
+        t = settings.train
         for seed in plan.seeds:
             left = t.steps - min(t.steps, steps_done(plan.folder(case) / f"seed-{seed}"))
-            models += left > 0
-            steps += left
-            images += left * t.batch_size
+            if left and missing(case, plan) is None:
+                models += 1
+                steps += left
+                work += left * step_flops(settings)
+        dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
     if not models:
         return "All models are trained; what is left is scoring."
-    return f"To train: {models} models, {steps:,} steps in all, {images / 1e6:,.1f} million images."
+    seconds = work / machine_flops(plan.device, dtype) / SHARE[plan.device.type]
+    return (
+        f"To train: {models} models, {steps:,} steps in all, roughly {in_words(seconds)} here."
+        " Stop at any time; the same command goes on."
+    )
 
 
 def run_study(
