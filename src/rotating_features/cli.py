@@ -44,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(str(error))
         return 2
     except Interrupted as stop:
-        console.print(f"Stopped after {stop.done:,} steps, all of them saved. Go on with --resume.")
+        how = "Go on with --resume." if argv[0] == "train" else "The same command goes on."
+        console.print(f"Stopped after {stop.done:,} steps, all of them saved. {how}")
         return 130
     except KeyboardInterrupt:
         console.print("Stopped.")

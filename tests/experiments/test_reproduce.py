@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study, scaled
 from rotating_features.experiments.theory import THEORY
 
+WHOLE = dict(STUDIES)
 FEW = ["--seeds", "0", "1", "--scale", "0.00002", "--images", "2"]
 
 
@@ -39,30 +42,34 @@ def reproduce(*words: str) -> int:
     return main(["reproduce", *words, *FEW])
 
 
+def result(name: str) -> dict[str, Any]:
+    return json.loads(Path("results", f"{name}-x2e-05.json").read_text())
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_runs_and_writes_what_it_found(
     tmp_path: Path, published: Path, name: str
 ) -> None:
     files = ["--path", str(published)] if name == "table-wsss" else []
     assert reproduce(name, *files) == 0
-    record = json.loads((tmp_path / "results" / f"{name}.json").read_text())
+    record = result(name)
     assert record["seeds"] == [0, 1]
     assert record["scale"] == 0.00002
-    assert record["complete"] == (name != "table-dsprites-clevr")
+    assert bool(record["left_out"]) == (name == "table-dsprites-clevr")
     assert record["cases"]
     for case in record["cases"]:
         found = show.main_scores(case["scores"])
         assert len(found["mse"]["per_seed"]) == 2
         assert found["images"] == [2, 2]
-    assert (tmp_path / "results" / f"{name}-objects.png").exists()
-    assert (tmp_path / "results" / f"{name}.png").exists() == bool(STUDIES[name].axis)
+    assert (tmp_path / "results" / f"{name}-x2e-05-objects.png").exists()
+    assert (tmp_path / "results" / f"{name}-x2e-05.png").exists() == bool(STUDIES[name].axis)
 
 
 def test_what_is_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reproduce("table-10shapes") == 0
-    before = (tmp_path / "results" / "table-10shapes.json").read_text()
+    before = result("table-10shapes")
     for what in ("train_runs", "evaluate_run"):
         monkeypatch.setattr(
             f"rotating_features.experiments.reproduce.{what}", lambda *_, **__: 1 / 0
@@ -70,8 +77,36 @@ def test_what_is_done_is_not_done_again(
     capsys.readouterr()
     assert reproduce("table-10shapes") == 0
     assert "All models are trained" in capsys.readouterr().out
-    after = (tmp_path / "results" / "table-10shapes.json").read_text()
-    assert json.loads(after)["cases"] == json.loads(before)["cases"]
+    assert result("table-10shapes")["cases"] == before["cases"]
+
+
+def test_what_the_file_has_outlives_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As when a study goes on on another machine."""
+    assert reproduce("table-10shapes") == 0
+    before = result("table-10shapes")
+    shutil.rmtree(tmp_path / "runs" / "reproduce" / "10shapes-n2-x2e-05")
+    monkeypatch.setattr("rotating_features.experiments.reproduce.train_runs", lambda *_: 1 / 0)
+    assert reproduce("table-10shapes") == 0
+    assert "n=2: as in results/table-10shapes-x2e-05.json" in capsys.readouterr().out
+    assert result("table-10shapes")["cases"] == before["cases"]
+
+
+def test_nothing_is_lost_when_a_study_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier call found in another precision stays until it is replaced."""
+    assert reproduce("table-10shapes", "--precision", "float32") == 0
+    before = result("table-10shapes")
+    target = "rotating_features.experiments.reproduce.train_runs"
+    monkeypatch.setattr(target, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert reproduce("table-10shapes", "--precision", "bfloat16") == 130
+    assert result("table-10shapes") == before
+
+
+def test_other_seeds_do_not_replace_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("table-10shapes") == 0
+    assert main(["reproduce", "table-10shapes", "--seeds", "0", "--scale", "0.00002"]) == 2
+    assert "has results of seeds [0, 1], and [0] are asked for" in capsys.readouterr().err
 
 
 def test_studies_share_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,8 +138,7 @@ def test_a_case_without_its_data_is_left_out_in_the_open(
     assert reproduce("table-dsprites-clevr") == 0
     out = capsys.readouterr().out
     assert "is left out: CLEVR needs clevr_with_masks_train.tfrecords" in out
-    record = json.loads((tmp_path / "results" / "table-dsprites-clevr.json").read_text())
-    assert list(record["left_out"]) == ["CLEVR, rotating features"]
+    assert list(result("table-dsprites-clevr")["left_out"]) == ["CLEVR, rotating features"]
 
 
 def test_a_study_of_which_nothing_can_run_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,9 +155,41 @@ def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "results" / "figure-clustering.json").read_text())
     assert record["seeds"] == [0, 5]
     assert {trial["label"] for trial in record["cases"][0]["trials"]} == {
-        "k-means by k",
-        "agglomerative by distance threshold",
+        "k of k-means",
+        "distance threshold of Ward",
     }
+    assert record["cases"][0]["run"] == "runs/mine"
+
+
+def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
+    assert reproduce("table-10shapes") == 0
+    folder = Path("runs/reproduce/10shapes-n2-x2e-05/seed-0")
+    text = (folder / "scores.csv").read_text()
+    (folder / "trainer.pt").unlink()  # as if it had been scored before its last steps
+    Path("results/table-10shapes-x2e-05.json").unlink()
+    (folder / "scores.csv").write_text(text.replace("0.", "777."))
+    assert reproduce("table-10shapes") == 0
+    assert "777." not in (folder / "scores.csv").read_text()
+
+
+def test_a_study_goes_on_as_it_began_where_auto_means_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = "rotating_features.experiments.run.pick_precision"
+    monkeypatch.setattr(target, lambda _: "float32")
+    assert reproduce("table-10shapes") == 0
+    monkeypatch.setattr(target, lambda _: "bfloat16")
+    assert reproduce("table-10shapes") == 0
+    assert result("table-10shapes")["cases"][0]["settings"]["train"]["precision"] == "float32"
+
+
+def test_a_run_that_is_not_finished_is_not_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = ["--train.steps", "2", "--train.batch-size", "2", "--model.hidden-dim", "2"]
+    assert main(["train", "4shapes", *tiny, "--evaluate.images", "2", "--preset", "quick"]) == 0
+    config = Path("runs/4shapes/seed-0/config.json")
+    config.write_text(config.read_text().replace('"steps": 2', '"steps": 5'))
+    assert main(["reproduce", "figure-clustering", "--run", "runs/4shapes"]) == 2
+    assert "should be trained to its end" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -134,6 +200,9 @@ def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
         (["table-4shapes", "--seeds", "1", "1"], "different numbers"),
         (["table-4shapes", "--run", "runs/x"], "figure-clustering"),
         (["figure-clustering", "--run", "runs/x"], "There is no run"),
+        (["figure-binding", "--scale", "0.5"], "trains nothing"),
+        (["table-4shapes", "--path", "."], "Leave it"),
+        (["page", "--out", "nowhere"], "There is no folder"),
     ],
 )
 def test_mistakes_are_explained(
@@ -147,10 +216,20 @@ def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
     assert reproduce("table-10shapes") == 0
     assert main(["reproduce", "page"]) == 0
     text = (tmp_path / "docs" / "results.md").read_text()
-    assert "## 10Shapes: ten objects at once (Figure 5, Table 6), 2 seeds, 2e-05 of" in text
+    assert "## 10Shapes: ten objects at once (Figure 5, Table 11), 2 seeds, 2e-05 of" in text
     assert "| n=10 | " in text
     assert "0.959 ± 0.022" in text
-    assert "../results/table-10shapes-objects.png" in text
+    assert "../results/table-10shapes-x2e-05-objects.png" in text
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"study": "table-10shapes"}', "{"])
+def test_a_damaged_result_is_named(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "odd.json").write_text(text)
+    assert main(["reproduce", "page"]) == 2
+    assert "odd.json should be a file of results" in capsys.readouterr().err
 
 
 def test_theory_needs_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +249,8 @@ def test_worse_means_by_more_than_two_errors() -> None:
     assert worse("mse", {"mean": 0.95}, claim)
     assert not worse("mse", {"mean": 0.1}, claim)
     assert not worse("mse", {"mean": 1.0}, None)
+    assert not worse("ari_bg", {"mean": 0.99996}, Claim(1.0, 0.0)._asdict())
+    assert not worse("iou_random", {"mean": 0.1}, claim)
 
 
 def test_a_scaled_schedule_keeps_its_proportions() -> None:
@@ -190,7 +271,7 @@ def test_a_level_is_drawn_for_what_was_not_varied() -> None:
 
 def test_no_two_cases_share_a_run_unless_they_are_the_same() -> None:
     seen: dict[str, tuple[str, Experiment]] = {}
-    for study in STUDIES.values():
+    for study in WHOLE.values():
         for case in study.cases:
             what = (case.experiment, case.settings)
             assert seen.setdefault(case.slug, what) == what
@@ -199,6 +280,6 @@ def test_no_two_cases_share_a_run_unless_they_are_the_same() -> None:
 
 def test_a_trial_may_have_images_of_its_own(tmp_path: Path) -> None:
     assert reproduce("figure-generalization") == 0
-    record = json.loads((tmp_path / "results" / "figure-generalization.json").read_text())
+    record = result("figure-generalization")
     ways = [way for trial in record["cases"][0]["trials"] for way in trial["scores"]]
     assert any(way.endswith("objects=2") for way in ways)

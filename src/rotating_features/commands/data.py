@@ -30,6 +30,11 @@ def data_command(argv: list[str]) -> int:
         raise InputError("Where to? Pass --out FOLDER for files, or --picture FILE.png to look.")
     if args.fetch:
         return _fetch(args.dataset, args.out)
+    if args.dataset.startswith("mnist"):
+        raise InputError(
+            f"{args.dataset} has classes, which npz files of this format cannot hold.\n"
+            "  Use MNIST's own files, with --data.path; see --fetch."
+        )
     paths: dict[Split, Path] = {
         split: args.out / npz_name(args.dataset, split) for split in args.splits
     }

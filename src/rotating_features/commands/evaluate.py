@@ -14,6 +14,7 @@ from rotating_features.experiments.config import turns
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.theory import TITLES
 from rotating_features.train.machine import pick_device
 
 
@@ -49,6 +50,8 @@ def list_command(argv: list[str]) -> int:
     console.print("Studies", style="italic")
     for name, study in STUDIES.items():
         console.print(f"  {name}: {study.title} ({study.source})")
+    for name, title in TITLES.items():
+        console.print(f"  {name}: {title}")
     console.print("Protocols", style="italic")
     for name, protocol in PROTOCOLS.items():
         console.print(f"  {name}: {protocol.description}")

@@ -13,10 +13,18 @@ from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.page import page
-from rotating_features.experiments.reproduce import Plan, cost, run_study
-from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.reproduce import (
+    Plan,
+    cost,
+    is_here,
+    known_cases,
+    result_path,
+    run_study,
+)
+from rotating_features.experiments.studies import STUDIES, sweep
 from rotating_features.experiments.study import Study
 from rotating_features.experiments.theory import THEORY
+from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import pick_device
 
 PAGE = Path("docs/results.md")
@@ -35,6 +43,9 @@ def reproduce_command(argv: list[str]) -> int:
         raise InputError(f"seeds should be different numbers from 0 on, got {[*args.seeds]}.")
     device = pick_device(args.device)
     if args.name in THEORY:
+        if args.scale != 1 or args.images or args.path or args.run:
+            raise InputError(f"{args.name} trains nothing. Leave --scale, --images, --path, --run.")
+        console.print("Seconds on a GPU, up to a minute or two on a CPU.")
         path, drawn = THEORY[args.name](args.out, ["reproduce", *argv], device)
         console.print("Written:", f"  {path}", *_save({args.name: drawn}, args.out), sep="\n")
         return 0
@@ -51,28 +62,52 @@ def reproduce_command(argv: list[str]) -> int:
     if args.run is not None:
         study, plan = _of_run(args, study, plan)
     console.print(f"{study.title} ({study.source})", style="bold")
-    console.print(cost(study, plan))
+    path = result_path(args.name, plan, args.out)
+    console.print(cost(study, plan, known_cases(path, plan)))
     record = run_study(
         args.name, study, plan, out=args.out, argv=["reproduce", *argv], console=console
     )
     console.print(show.table(record, study.metrics))
-    drawn = {
-        args.name: show.figure(record, study),
-        f"{args.name}-objects": show.pictures(study, plan),
-    }
-    console.print("Written:", f"  {args.out / args.name}.json", *_save(drawn, args.out), sep="\n")
+    drawn = {path.stem: show.figure(record, study)}
+    if all(is_here(case, plan) for case in study.cases if case.label not in record["left_out"]):
+        drawn[f"{path.stem}-objects"] = show.pictures(study, plan)
+    console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
     return 0
 
 
 def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]:
     """The sweep over a run that the user names, as it is."""
+    assert args.run is not None
     if args.name != "figure-clustering":
         raise InputError(f"--run should come with figure-clustering, got {args.name}.")
-    runs = [read_run(folder) for folder in find_runs(args.run or Path())]
+    runs = [read_run(folder) for folder in find_runs(args.run)]
     if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
-    case = dataclasses.replace(
-        study.cases[0], label=runs[0].name, settings=runs[0].experiment, paper={}
+    if args.scale != 1 or args.path or args.precision != "auto":
+        raise InputError("--run takes a run as it is. Leave --scale, --path and --precision.")
+    wanted = runs[0].experiment.train.steps
+    if any(steps_done(run.folder) < wanted for run in runs):
+        raise InputError(
+            f"{args.run} should be trained to its end, {wanted:,} steps, but is not.\n"
+            f"  Go on with: {PROG} train {runs[0].name} --resume --name {args.run.name}"
+        )
+    if len(runs) == 1 and runs[0].folder == args.run:
+        raise InputError(
+            f"--run should be a run's folder, the one with seeds in it: {args.run.parent}"
+        )
+    if "rf2023" not in runs[0].experiment.evaluate.protocols:
+        both = dataclasses.replace(runs[0].experiment.evaluate, protocols=("rf2023",))
+        runs[0] = dataclasses.replace(
+            runs[0], experiment=dataclasses.replace(runs[0].experiment, evaluate=both)
+        )
+    case = sweep(
+        dataclasses.replace(
+            study.cases[0],
+            label=args.run.name,
+            settings=runs[0].experiment,
+            paper={},
+            trials=(),
+        )
     )
     seeds = tuple(run.seed for run in runs)
     return (

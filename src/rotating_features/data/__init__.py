@@ -38,7 +38,7 @@ def clevr(split: Split, *, path: str | Path | None = None) -> ImageDataset:
 
 DATASETS: dict[str, Callable[..., ImageDataset]] = {
     "4shapes": FourShapes,
-    "4shapes-rgb": partial(ColoredFourShapes, depth=False),
+    "4shapes-rgb": partial(ColoredFourShapes, depth=False, depth_from_zero=True),
     "4shapes-rgbd": partial(ColoredFourShapes, depth=True),
     "10shapes": TenShapes,
     "mnist1shape": partial(MnistShapes, shapes=1),

@@ -32,7 +32,7 @@ class DataConfig:
     seed: int = 0
     """Another seed is another dataset."""
     ring_diameter: Literal[11, 23] = 23
-    """Pixels across the ring; 11 is the smaller reading of the paper's text. 4Shapes only."""
+    """Pixels across the ring; 11 is the smaller reading of the paper's text. All with rings."""
     colors: int = 5
     """Colours that objects may have, 1 to 5. 4Shapes RGB and RGB-D only."""
     depth_from_zero: bool = True

@@ -20,13 +20,24 @@ worse than the paper's by more than two of its standard errors.
 """
 
 
+NEEDED = {
+    "study": {"title", "source", "command", "commit", "hardware", "cases", "left_out", "scale"},
+    "theory": {"command", "commit", "hardware", "device"},
+    "experiment": {"seeds", "scores"},
+}
+"""What a file of each kind has."""
+
+
 def page(folder: Path) -> str:
     """All results in the folder as Markdown."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder} with results.\n  Name it with --out.")
     records = {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
     parts = [INTRODUCTION]
     for name, study in STUDIES.items():
-        if (record := records.get(name)) is not None:
-            parts.append(_section(name, record, study.metrics, study.says, folder))
+        for stem, record in records.items():
+            if record.get("study") == name:
+                parts.append(_section(stem, record, study.metrics, study.says, folder))
     for name, title in TITLES.items():
         if (record := records.get(name)) is not None:
             parts.append(_theory(name, title, record))
@@ -45,13 +56,16 @@ def _section(
     lines = [
         f"## {heading(record)}",
         "",
-        says,
+        f"The paper: {says[0].lower()}{says[1:]}",
         "",
         f"`{record['command']}`, commit {record['commit'][:7]}, {where}, "
         f"{_time(seconds)} of training.",
         "",
         *_markdown(head, rows),
     ]
+    names = [case.label for case in STUDIES[record["study"]].cases]
+    if absent := [n for n in names if n not in {c["label"] for c in record["cases"]}]:
+        lines += ["", f"Not finished: {', '.join(absent)}."]
     for label, why in record["left_out"].items():
         lines += ["", f"{label} is left out: {why}"]
     for picture in (f"{name}.png", f"{name}-objects.png"):
@@ -92,8 +106,12 @@ def _time(seconds: float) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        record = json.loads(path.read_text())
+        kind = next(k for k in NEEDED if k in record)
+        if lost := NEEDED[kind] - {*record}:
+            raise KeyError(*lost)
+        return record
+    except (OSError, ValueError, TypeError, KeyError, StopIteration) as error:
         raise InputError(
             f"{path} should be a file of results, but cannot be read: {error}"
         ) from error

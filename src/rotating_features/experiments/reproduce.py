@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features._files import replacing
 from rotating_features._version import __version__
+from rotating_features.data import SPLITS
+from rotating_features.data.remote import FILES
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
 from rotating_features.experiments.config import (
@@ -49,9 +50,14 @@ class Plan:
     def settings(self, case: Case) -> Experiment:
         """The case's settings on this machine."""
         if self.given is not None:
-            return case.settings
+            evaluate = self.scoring(case.settings.evaluate)
+            return dataclasses.replace(case.settings, evaluate=evaluate)
         shorter = scaled(case.settings, self.scale)
         train = dataclasses.replace(shorter.train, precision=self.precision)
+        begun = find_runs(self.folder(case))
+        if begun and self.precision == "auto":  # which may mean something else where it began
+            t = read_run(begun[0]).experiment.train
+            train = dataclasses.replace(train, precision=t.precision, compile=t.compile)
         experiment = dataclasses.replace(
             shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
         )
@@ -62,8 +68,19 @@ class Plan:
         return dataclasses.replace(evaluate, images=min(few, default=None))
 
     def data(self, case: Case, data: DataConfig | None = None) -> DataConfig:
+        """The images, read from ``path`` if they are made of published files.
+
+        Files may lie in it or in its folder of the dataset's name. Multi-dSprites is drawn unless
+        there is such a folder.
+        """
         data = data or case.settings.data
-        return data if self.path is None else dataclasses.replace(data, path=str(self.path))
+        kind = data.dataset if not data.dataset.startswith("mnist") else "mnist"
+        if self.path is None or kind not in FILES:
+            return data
+        own = self.path / kind
+        if kind == "multi-dsprites" and not own.is_dir():
+            return data
+        return dataclasses.replace(data, path=str(own if own.is_dir() else self.path))
 
     def folder(self, case: Case) -> Path:
         """Where the case's runs live: apart for each length of the schedule and precision."""
@@ -78,26 +95,69 @@ class Plan:
 
 
 def missing(case: Case, plan: Plan) -> str | None:
-    """Why the case cannot run here, or None."""
+    """What the case's images lack here, or None."""
+    data = plan.settings(case).data
     try:
-        check(plan.settings(case))
+        for split in SPLITS:
+            make_dataset(data, split)
     except InputError as error:
         return str(error)
     return None
 
 
-def cost(study: Study, plan: Plan) -> str:
+def result_path(name: str, plan: Plan, out: Path) -> Path:
+    """Where the study's result is written: apart for each length of the schedule."""
+    return out / (f"{name}.json" if plan.scale == 1 else f"{name}-x{plan.scale:g}.json")
+
+
+def known_cases(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
+    """The cases that the file of an earlier call has, by label."""
+    if not path.exists():
+        return {}
+    try:
+        record = json.loads(path.read_text())
+        seeds, cases = record["seeds"], {case["label"]: case for case in record["cases"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} should be the result of a study, but is damaged: {error!r}.\n"
+            "  Move it away, or write to another --out."
+        ) from error
+    if tuple(seeds) != plan.seeds:
+        raise InputError(
+            f"{path} has results of seeds {seeds}, and {[*plan.seeds]} are asked for.\n"
+            "  Ask for the same, or write to another --out."
+        )
+    return cases
+
+
+def is_here(case: Case, plan: Plan) -> bool:
+    """Whether all models of the case are trained and in their folders."""
+    steps = plan.settings(case).train.steps
+    return all(steps_done(plan.folder(case) / f"seed-{seed}") >= steps for seed in plan.seeds)
+
+
+def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
+    """Whether an earlier call did the case as it would be done now, and its models are gone."""
+    before = known.get(case.label)
+    if before is None or is_here(case, plan):
+        return False
+    same = before["settings"] == json.loads(json.dumps(to_dict(plan.settings(case))))
+    return same and len(before["trials"]) == len(case.trials)
+
+
+def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
     """What is still to be trained and how long that may take here, before any of it is."""
     models, steps, work, dtype = 0, 0, 0.0, torch.float32
     for case in study.cases:
+        if is_known(case, plan, known) or missing(case, plan) is not None:
+            continue
         settings = plan.settings(case)
         t = settings.train
         for seed in plan.seeds:
             left = t.steps - min(t.steps, steps_done(plan.folder(case) / f"seed-{seed}"))
-            if left and missing(case, plan) is None:
-                models += 1
-                steps += left
-                work += left * step_flops(settings)
+            models += left > 0
+            steps += left
+            work += left * step_flops(settings)
         dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
     if not models:
         return "All models are trained; what is left is scoring."
@@ -117,11 +177,18 @@ def run_study(
     argv: Sequence[str],
     console: Console,
 ) -> dict[str, Any]:
-    """Train and score all cases; ``out/NAME.json`` is written after each of them.
+    """Train and score all cases; the result is written after each of them.
 
-    What was trained or scored before is not done again. A case whose data are not here is left out
-    in the open.
+    What was trained or scored before is not done again, and what an earlier call found stays in the
+    file until something replaces it. A case whose data are not here is left out in the open.
     """
+    path = result_path(name, plan, out)
+    found = known_cases(path, plan)
+    if plan.path is not None and all(plan.data(case) == case.settings.data for case in study.cases):
+        raise InputError(
+            f"--path {plan.path} should have published files that {name} needs, but has none.\n"
+            "  Leave it: what can be drawn is drawn."
+        )
     record: dict[str, Any] = {
         "study": name,
         "title": study.title,
@@ -133,34 +200,38 @@ def run_study(
         "hardware": describe(),
         "scale": plan.scale,
         "seeds": [*plan.seeds],
-        "complete": False,
-        "left_out": {},
-        "cases": [],
     }
-    path = out / f"{name}.json"
+    left_out: dict[str, str] = {}
     for case in study.cases:
-        if (problem := missing(case, plan)) is not None:
+        if is_known(case, plan, found):
+            console.print(f"{case.label}: as in {path}", soft_wrap=True)
+        elif (problem := missing(case, plan)) is not None:
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
-            record["left_out"][case.label] = problem.splitlines()[0]
+            left_out[case.label] = problem.splitlines()[0]
         else:
-            record["cases"].append(_run_case(case, plan, console))
-        _write(path, record)
+            found[case.label] = _run_case(case, plan, console)
+        record["left_out"] = {k: why for k, why in left_out.items() if k not in found}
+        record["cases"] = [found[c.label] for c in study.cases if c.label in found]
+        if record["cases"]:
+            _write(path, record)
     if not record["cases"]:
         raise InputError(f"No case of {name} could run; see above for what is missing.")
-    record["complete"] = not record["left_out"]
-    _write(path, record)
     return record
 
 
 def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
+    check(settings)
     folder = plan.folder(case)
     if plan.given is None:
         runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
     else:
         runs = [read_run(path) for path in find_runs(folder)]
-    if any(steps_done(run.folder) < settings.train.steps for run in runs):
+    unfinished = [run for run in runs if steps_done(run.folder) < settings.train.steps]
+    if unfinished:
         console.print(f"{case.label}: {settings.train.steps:,} steps, in {folder}")
+        for run in unfinished:
+            (run.folder / scores.FILE).unlink(missing_ok=True)  # of a model less trained
         train_runs(runs, plan.device)
     summary = report.summarise([_scored(run, settings.evaluate, plan.device) for run in runs])
     trials = []
@@ -174,7 +245,9 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         "label": case.label,
         "group": case.group,
         "x": case.x,
-        "run": case.slug,
+        "run": case.slug if plan.given is None else str(plan.given),
+        "commit": commit(),
+        "hardware": describe(),
         "settings": to_dict(settings),
         "training_seconds": seconds,
         "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
@@ -211,10 +284,10 @@ def _scored(
 
 def worse(metric: str, ours: dict[str, Any], claim: dict[str, float] | None) -> bool:
     """Whether our mean is worse than the paper's by more than two of its standard errors."""
-    if claim is None:
+    if claim is None or metric == "iou_random":  # a baseline has no better or worse
         return False
-    sign = -1 if metric == "mse" else 1
-    return sign * (claim["mean"] - ours["mean"]) > 2 * claim["sem"] + math.ulp(1)
+    sign, digits = (-1, 9) if metric == "mse" else (1, 3)  # as many as the paper prints
+    return sign * (claim["mean"] - round(ours["mean"], digits)) > 2 * claim["sem"] + 1e-9
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from rotating_features.experiments.study import Study
 from rotating_features.models import load
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import match_colors, sheet
-from rotating_features.plots.lines import Line, Point, lines
+from rotating_features.plots.lines import Line, Panel, Point, lines
 from rotating_features.plots.semantic import color_classes
 from rotating_features.train.checkpoint import steps_done
 
@@ -57,9 +57,15 @@ def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], lis
 def table(record: Record, metrics: tuple[str, ...]) -> Table:
     """The study's table for the terminal."""
     head, rows = table_rows(record, metrics)
-    shown = Table(title=heading(record), title_justify="left", box=box.SIMPLE, pad_edge=False)
+    shown = Table(
+        title=heading(record),
+        title_justify="left",
+        box=box.SIMPLE,
+        collapse_padding=True,  # 80 columns must do
+        pad_edge=False,
+    )
     for i, name in enumerate(head):
-        shown.add_column(name, justify="right" if i else "left")
+        shown.add_column(name, justify="right" if i else "left", overflow="fold")
     for row in rows:
         shown.add_row(*row)
     return shown
@@ -76,9 +82,25 @@ def figure(record: Record, study: Study) -> Figure | None:
     """Scores over what was varied; None for a study that varies nothing."""
     if not study.axis:
         return None
-    panels = {METRICS[metric]: _lines(record, metric) for metric in study.metrics}
-    panels = {name: drawn for name, drawn in panels.items() if drawn}
-    return lines(panels, axis=study.axis, title=record["title"]) if panels else None
+    by_metric = {METRICS[metric]: _lines(record, metric) for metric in study.metrics}
+    if study.panels == "metrics":
+        panels = [Panel(study.axis, name, drawn) for name, drawn in by_metric.items() if drawn]
+    else:
+        kinds = dict.fromkeys(line.label for drawn in by_metric.values() for line in drawn)
+        panels = [
+            Panel(
+                kind,
+                "score",
+                [
+                    line._replace(label=metric)
+                    for metric, drawn in by_metric.items()
+                    for line in drawn
+                    if line.label == kind
+                ],
+            )
+            for kind in kinds
+        ]
+    return lines(panels, title=record["title"]) if panels else None
 
 
 def _lines(record: Record, metric: str) -> list[Line]:

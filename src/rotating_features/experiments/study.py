@@ -48,6 +48,8 @@ class Study:
     metrics: tuple[str, ...] = ("ari_bg", "mbo_i", "mse")
     axis: str = ""
     """What a figure's x axis counts; no figure if empty."""
+    panels: Literal["metrics", "trials"] = "metrics"
+    """A panel for each metric, or one for each kind of trial with a line for each metric."""
     pictures: Literal["objects", "uncertainty"] = "objects"
     says: str = ""
     """What the paper finds in it."""

@@ -36,7 +36,7 @@ def figure_binding(out: Path, argv: Sequence[str], device: torch.device) -> tupl
 
 
 def figure_hypersphere(out: Path, argv: Sequence[str], device: torch.device) -> tuple[Path, Figure]:
-    """How far apart points on a sphere can be (Figure 12): 10,000 steps, ten seeds."""
+    """How far apart points on a sphere can be (Figure 11): 10,000 steps, ten seeds."""
     started = time.perf_counter()
     cosines = hypersphere_capacity(DIMS, POINTS, device=device)
     values = {
@@ -60,7 +60,7 @@ THEORY: dict[str, Callable[[Path, Sequence[str], torch.device], tuple[Path, Figu
 
 TITLES = {
     "figure-binding": "The binding mechanism against cosine similarity (Figure 3)",
-    "figure-hypersphere": "How far apart points on a hypersphere can be (Figure 12), 10 seeds",
+    "figure-hypersphere": "How far apart points on a hypersphere can be (Figure 11), 10 seeds",
 }
 
 

@@ -1,7 +1,7 @@
 """Scores over what was varied, ours beside the paper's."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
@@ -29,27 +29,34 @@ class Line(NamedTuple):
     paper: Sequence[Point] = ()
 
 
-def lines(panels: Mapping[str, Sequence[Line]], *, axis: str, title: str = "") -> Figure:
-    """A panel for each metric; ours filled, the paper's hollow and dashed, bands of one error.
+class Panel(NamedTuple):
+    """Lines over one thing that was varied."""
+
+    x: str
+    y: str  # MSE gets a logarithmic axis, others one from 0 to 1
+    lines: Sequence[Line]
+
+
+def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
+    """Panels side by side; ours filled, the paper's hollow and dashed, bands of one error.
 
     Args:
-        panels: Lines by the metric's name. A metric called MSE gets a logarithmic axis.
-        axis: What was varied.
+        panels: From left to right.
         title: Stands above.
     """
     figure = Figure(figsize=(3.9 * len(panels), 3.4), dpi=150, layout="constrained")
-    for axes, (metric, drawn) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    for axes, (x, y, drawn) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
     ):
         for i, line in enumerate(drawn):
             color = COLORS[i % len(COLORS)]
             _draw(axes, line.points, color, line.label, filled=True)
             if line.paper:
                 _draw(axes, line.paper, color, f"{line.label}, paper".strip(", "), filled=False)
-        axes.set_xlabel(axis)
-        axes.set_ylabel(metric)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if metric == "MSE":
+        if y == "MSE":
             axes.set_yscale("log")
         else:
             axes.set_ylim(-0.02, 1.03)
