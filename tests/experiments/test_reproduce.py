@@ -33,8 +33,10 @@ def small(case: Case) -> Case:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rotating_features.experiments.run.VALIDATION_IMAGES", 2)
+    for what in ("machine_flops", "step_flops"):  # which have tests of their own
+        monkeypatch.setattr(f"rotating_features.experiments.reproduce.{what}", lambda *_: 1e9)
     for name, study in STUDIES.items():
-        few = tuple(small(case) for case in (*study.cases[:2], study.cases[-1]))
+        few = tuple(small(case) for case in (study.cases[0], *study.cases[1:][-1:]))
         monkeypatch.setitem(STUDIES, name, dataclasses.replace(study, cases=few))
 
 
