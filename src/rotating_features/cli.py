@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "evaluate": (evaluate_command, "score a run again, perhaps in another way"),
     "segment": (segment_command, "write object masks for image files"),
     "list": (list_command, "show experiments, protocols and runs"),
-    "reproduce": (reproduce_command, "a table or figure of the paper, beside the paper's numbers"),
+    "reproduce": (reproduce_command, "a table or figure of the paper, beside its own"),
     "data": (data_command, "write a dataset to files"),
     "bench": (bench_command, "time each thing against its peer"),
 }
