@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         end = start + 20_000 if path in ("drops", "short") else len(content)
         self.wfile.write(content[start:end])
 
-    def log_message(self, format: str, *args) -> None:  # noqa: A002
+    def log_message(self, format: str, *args) -> None:  # noqa: A002 (the name its base has)
         pass
 
 

@@ -111,6 +111,18 @@ def test_other_seeds_do_not_replace_a_result(capsys: pytest.CaptureFixture[str])
     assert "has results of seeds [0, 1], and [0] are asked for" in capsys.readouterr().err
 
 
+def test_cases_of_the_same_label_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two objects at n=2, and two objects at n=10."""
+    whole = WHOLE["figure-nshapes"]
+    cases = tuple(small(case) for case in whole.cases if case.label == "2 objects")
+    monkeypatch.setitem(STUDIES, "figure-nshapes", dataclasses.replace(whole, cases=cases))
+    for _ in range(2):  # the second time out of the file
+        assert reproduce("figure-nshapes") == 0
+        found = result("figure-nshapes")["cases"]
+        assert [case["group"] for case in found] == ["n=2", "n=10"]
+        assert [case["settings"]["model"]["rotation_dim"] for case in found] == [2, 10]
+
+
 def test_studies_share_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("figure-uncertainty") == 0
     capsys.readouterr()

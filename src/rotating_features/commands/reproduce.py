@@ -95,20 +95,11 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
         raise InputError(
             f"--run should be a run's folder, the one with seeds in it: {args.run.parent}"
         )
-    if "rf2023" not in runs[0].experiment.evaluate.protocols:
-        both = dataclasses.replace(runs[0].experiment.evaluate, protocols=("rf2023",))
-        runs[0] = dataclasses.replace(
-            runs[0], experiment=dataclasses.replace(runs[0].experiment, evaluate=both)
-        )
-    case = sweep(
-        dataclasses.replace(
-            study.cases[0],
-            label=args.run.name,
-            settings=runs[0].experiment,
-            paper={},
-            trials=(),
-        )
-    )
+    settings = runs[0].experiment
+    evaluate = dataclasses.replace(settings.evaluate, protocols=("rf2023",))
+    settings = dataclasses.replace(settings, evaluate=evaluate)
+    own = dataclasses.replace(study.cases[0], label=args.run.name, settings=settings, paper={})
+    case = sweep(own)
     seeds = tuple(run.seed for run in runs)
     return (
         dataclasses.replace(study, cases=(case,)),

@@ -63,8 +63,8 @@ def _section(
         "",
         *_markdown(head, rows),
     ]
-    names = [case.label for case in STUDIES[record["study"]].cases]
-    if absent := [n for n in names if n not in {c["label"] for c in record["cases"]}]:
+    there = {case["run"] for case in record["cases"]}
+    if absent := [c.slug for c in STUDIES[record["study"]].cases if c.slug not in there]:
         lines += ["", f"Not finished: {', '.join(absent)}."]
     for label, why in record["left_out"].items():
         lines += ["", f"{label} is left out: {why}"]

@@ -82,6 +82,10 @@ class Plan:
             return data
         return dataclasses.replace(data, path=str(own if own.is_dir() else self.path))
 
+    def name(self, case: Case) -> str:
+        """Of the case's run, which no other case of a study has."""
+        return case.slug if self.given is None else str(self.given)
+
     def folder(self, case: Case) -> Path:
         """Where the case's runs live: apart for each length of the schedule and precision."""
         if self.given is not None:
@@ -111,12 +115,12 @@ def result_path(name: str, plan: Plan, out: Path) -> Path:
 
 
 def known_cases(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
-    """The cases that the file of an earlier call has, by label."""
+    """The cases that the file of an earlier call has, by the name of their run."""
     if not path.exists():
         return {}
     try:
         record = json.loads(path.read_text())
-        seeds, cases = record["seeds"], {case["label"]: case for case in record["cases"]}
+        seeds, cases = record["seeds"], {case["run"]: case for case in record["cases"]}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} should be the result of a study, but is damaged: {error!r}.\n"
@@ -138,7 +142,7 @@ def is_here(case: Case, plan: Plan) -> bool:
 
 def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
     """Whether an earlier call did the case as it would be done now, and its models are gone."""
-    before = known.get(case.label)
+    before = known.get(plan.name(case))
     if before is None or is_here(case, plan):
         return False
     same = before["settings"] == json.loads(json.dumps(to_dict(plan.settings(case))))
@@ -207,11 +211,15 @@ def run_study(
             console.print(f"{case.label}: as in {path}", soft_wrap=True)
         elif (problem := missing(case, plan)) is not None:
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
-            left_out[case.label] = problem.splitlines()[0]
+            left_out[plan.name(case)] = problem.splitlines()[0]
         else:
-            found[case.label] = _run_case(case, plan, console)
-        record["left_out"] = {k: why for k, why in left_out.items() if k not in found}
-        record["cases"] = [found[c.label] for c in study.cases if c.label in found]
+            found[plan.name(case)] = _run_case(case, plan, console)
+        record["left_out"] = {
+            c.label: left_out[plan.name(c)]
+            for c in study.cases
+            if plan.name(c) in left_out and plan.name(c) not in found
+        }
+        record["cases"] = [found[n] for n in map(plan.name, study.cases) if n in found]
         if record["cases"]:
             _write(path, record)
     if not record["cases"]:
@@ -245,7 +253,7 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         "label": case.label,
         "group": case.group,
         "x": case.x,
-        "run": case.slug if plan.given is None else str(plan.given),
+        "run": plan.name(case),
         "commit": commit(),
         "hardware": describe(),
         "settings": to_dict(settings),
