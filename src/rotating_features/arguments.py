@@ -8,7 +8,7 @@ import tyro
 
 from rotating_features.data import SPLITS, Split
 from rotating_features.experiments import Experiment
-from rotating_features.experiments.config import DatasetName, EvaluateConfig, Precision
+from rotating_features.experiments.config import DataConfig, DatasetName, EvaluateConfig, Precision
 
 Preset = Literal["paper", "quick"]
 
@@ -66,10 +66,10 @@ class SegmentArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataArgs:
+class DataArgs(DataConfig):
     """Write a dataset to npz files in the published format, fetch published files, or look."""
 
-    dataset: tyro.conf.Positional[DatasetName]
+    dataset: tyro.conf.Positional[DatasetName] = "4shapes"
     out: Path | None = None
     """Folder for 4Shapes_train.npz and so on, or for what is fetched."""
     picture: Path | None = None
@@ -77,14 +77,6 @@ class DataArgs:
     fetch: bool = False
     """Download the published files that the dataset is read from."""
     splits: tuple[Split, ...] = SPLITS
-    seed: int = 0
-    ring_diameter: Literal[11, 23] = 23
-    colors: int = 5
-    depth_from_zero: bool = True
-    shapes: int = 10
-    objects: int | None = None
-    path: str | None = None
-    """Folder of the published files, for datasets that are made of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
