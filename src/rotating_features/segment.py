@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features.data.decode import open_image
 from rotating_features.evaluate.discover import Discovery, discover
-from rotating_features.evaluate.images import eight_bits
 from rotating_features.models import AutoEncoder
 from rotating_features.plots.colors import PALETTE, color_labels
 
@@ -79,10 +79,9 @@ def segment(
     try:
         for source, name in images:
             try:
-                with Image.open(source) as file:
-                    picture = eight_bits(ImageOps.exif_transpose(file)).convert("RGB")
-            except Exception as error:  # what decoders raise on damaged files knows no bounds
-                yield Segmented(source, None, f"{source} cannot be read as an image: {error}")
+                picture = open_image(source)
+            except InputError as error:
+                yield Segmented(source, None, str(error))
                 continue
             found = discover(model, picture, k=k, distance_threshold=distance_threshold)
             if (most := int(found.labels.max())) > MOST_OBJECTS:

@@ -10,6 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from rotating_features._check import InputError, check_image_values
+from rotating_features.data.decode import as_rgb, eight_bits
 
 Images = Tensor | np.ndarray | Image.Image | Sequence[Any]
 """One image or several: torch (c, h, w), NumPy (h, w, c), either without c if grey, or PIL."""
@@ -51,19 +52,12 @@ def as_batch(images: Images, channels: int) -> tuple[Tensor, bool]:
     return x, single
 
 
-def eight_bits(picture: Image.Image) -> Image.Image:
-    """The picture with 8 bits a channel; Pillow itself would clip 16-bit greys to white."""
-    if not picture.mode.startswith("I"):
-        return picture
-    return Image.fromarray((np.asarray(picture) / 257).round().clip(0, 255).astype(np.uint8))
-
-
 def _as_tensor(image: Tensor | np.ndarray | Image.Image, channels: int) -> Tensor:
     """A (c, h, w) or (b, c, h, w) float tensor."""
     if isinstance(image, Image.Image):
         if channels not in (1, 3):
             raise InputError(f"The model wants {channels} channels; pass a tensor, not a picture.")
-        image = np.asarray(eight_bits(image).convert("L" if channels == 1 else "RGB"))
+        image = np.asarray(eight_bits(image).convert("L") if channels == 1 else as_rgb(image))
     if isinstance(image, np.ndarray):
         x = torch.from_numpy(np.array(image))  # a copy: pictures lend out read-only memory
         if x.ndim == 2 or (x.ndim == 3 and channels == 1 and x.shape[-1] not in (1, 3, 4)):

@@ -1,0 +1,41 @@
+"""Image files of any kind as RGB pictures."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from rotating_features._check import InputError
+
+
+def open_image(path: str | Path) -> Image.Image:
+    """The picture in a file: upright, RGB, 8 bits a channel, on white where it is transparent.
+
+    Raises:
+        InputError: If it cannot be read, whatever the reason; the message names the file.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # large is no mistake
+            with Image.open(path) as file:
+                return as_rgb(ImageOps.exif_transpose(file))
+    except Exception as error:  # what decoders raise on damaged files knows no bounds
+        raise InputError(f"{path} cannot be read as an image: {error}") from error
+
+
+def as_rgb(picture: Image.Image) -> Image.Image:
+    """The picture as RGB, on white where it is transparent."""
+    picture = eight_bits(picture)
+    if not picture.has_transparency_data:
+        return picture.convert("RGB")
+    clear = picture.convert("RGBA")
+    white = Image.new("RGBA", clear.size, "white")
+    return Image.alpha_composite(white, clear).convert("RGB")
+
+
+def eight_bits(picture: Image.Image) -> Image.Image:
+    """The picture with 8 bits a channel; Pillow itself would clip 16-bit greys to white."""
+    if not picture.mode.startswith("I"):
+        return picture
+    return Image.fromarray((np.asarray(picture) / 257).round().clip(0, 255).astype(np.uint8))

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rotating_features._check import InputError
+from rotating_features.data.decode import as_rgb, open_image
+
+RED, WHITE = (255, 0, 0), (255, 255, 255)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "CMYK", "L", "LA", "1", "I;16", "F"])
+def test_every_mode_becomes_rgb(mode: str) -> None:
+    picture = Image.new("RGB", (3, 2), WHITE)
+    picture = Image.new(mode, (3, 2), 65535) if mode == "I;16" else picture.convert(mode)
+    rgb = as_rgb(picture)
+    assert rgb.mode == "RGB"
+    assert rgb.getpixel((1, 1)) == WHITE
+
+
+def test_what_is_transparent_is_white() -> None:
+    picture = Image.new("RGBA", (2, 1), (*RED, 0))
+    picture.putpixel((0, 0), (*RED, 255))
+    assert np.asarray(as_rgb(picture)).tolist() == [[[*RED], [*WHITE]]]
+
+
+def test_a_turned_camera_gives_an_upright_picture(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn it by 90 degrees to look at it
+    Image.new("RGB", (4, 2)).save(tmp_path / "turned.jpg", exif=exif)
+    assert open_image(tmp_path / "turned.jpg").size == (2, 4)
+
+
+@pytest.mark.parametrize("content", [b"", b"no image at all"])
+def test_what_is_no_image_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "photo.png").write_bytes(content)
+    with pytest.raises(InputError, match=r"photo\.png cannot be read"):
+        open_image(tmp_path / "photo.png")
+
+
+def test_half_an_image_is_named(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "whole.jpg")
+    (tmp_path / "half.jpg").write_bytes((tmp_path / "whole.jpg").read_bytes()[:2000])
+    with pytest.raises(InputError, match=r"half\.jpg cannot be read"):
+        open_image(tmp_path / "half.jpg")
