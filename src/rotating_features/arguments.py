@@ -125,7 +125,7 @@ class BenchArgs:
     repeats: int = 10
     """Timed calls in each process."""
     works: tuple[str, ...] = ()
-    """What the step is taken on: 4shapes, 10shapes, features. Default: all with a GPU, 4shapes
-    without."""
+    """What the step is taken on: 4shapes, 10shapes, features (default: all with a GPU, 4shapes
+    without); or what grows: n, batch, side, images."""
     variants: tuple[str, ...] = ()
     """How the step is taken: plain, float32, bfloat16, ... Default: what suits this machine."""

@@ -15,6 +15,7 @@ from rotating_features.bench.harness import Row, Timing
 from rotating_features.bench.step import Work
 from rotating_features.bench.synthetic import RandomImages, label_maps, orientation_maps
 from rotating_features.metrics import adjusted_rand_index
+from rotating_features.train.machine import describe
 
 TINY = Work(side=8, n=2, d=2, batch=2)
 TINY_BENCHMARKS = {
@@ -58,6 +59,19 @@ def test_every_benchmark_gives_rows_of_one_kind(name: str) -> None:
         assert row["median_ms"] > 0
     if name != "kernels":  # whose peer takes a compiler
         assert {row["variant"] for row in rows} > {row["peer"] for row in rows}
+
+
+@pytest.mark.usefixtures("quick")
+def test_of_growth_the_parts_asked_for_are_measured() -> None:
+    (rows,) = TINY_BENCHMARKS["growth"](repeats=1, works=("images",))
+    assert {row["grows"] for row in rows} == {"images"}
+
+
+def test_of_rows_of_one_size_the_last_of_this_machine_counts() -> None:
+    here = {name: str(value) for name, value in describe().items()}
+    row = {"grows": "n", "value": "2", "variant": "plain", **here}
+    rows = [{**row, "ms": 1}, {**row, "ms": 2}, {**row, "gpu": "another", "ms": 3}]
+    assert [found["ms"] for found in growth.latest(rows)] == [2]
 
 
 def test_growth_is_drawn_beside_the_rows(tmp_path: Path) -> None:

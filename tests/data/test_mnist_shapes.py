@@ -104,6 +104,16 @@ def test_every_image_has_its_own_digit_at_a_place_inside(folder: Path, split) ->
     assert len(used) > 15
 
 
+def test_a_digits_edge_may_belong_to_it(folder: Path) -> None:
+    narrow = MnistShapes("test", shapes=1, path=folder).draw(range(20))
+    wide = MnistShapes("test", shapes=1, path=folder, digit_edge=True).draw(range(20))
+    assert torch.equal(narrow.image, wide.image)
+    grey = (narrow.image[:, 0] > 0) & (narrow.image[:, 0] < 1)
+    assert grey.any()
+    assert (wide.instances[grey] == 1).all()
+    assert torch.equal(narrow.instances[~grey] == BACKGROUND, wide.instances[~grey] == BACKGROUND)
+
+
 def test_shapes_are_whole(dataset: MnistShapes) -> None:
     """Each, with some of the overlap, makes up its stencil at some place of the image."""
     image, _, classes = dataset.draw(range(200))

@@ -91,8 +91,29 @@ def test_what_the_file_has_outlives_the_models(
     shutil.rmtree(tmp_path / "runs" / "reproduce" / "10shapes-n2-x2e-05")
     monkeypatch.setattr("rotating_features.experiments.reproduce.train_runs", lambda *_: 1 / 0)
     assert reproduce("table-10shapes") == 0
-    assert "n=2: as in results/table-10shapes-x2e-05.json" in capsys.readouterr().out
+    assert "n=2: as found at commit" in capsys.readouterr().out
     assert result("table-10shapes")["cases"] == before["cases"]
+
+
+def test_what_another_study_found_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """But under this study's own label."""
+    assert reproduce("table-4shapes") == 0
+    shutil.rmtree(tmp_path / "runs" / "reproduce" / "4shapes-n8-x2e-05")
+    assert reproduce("ablation-binding") == 0
+    assert "with binding: as found at commit" in capsys.readouterr().out
+    (shared, _), (*_, own) = result("ablation-binding")["cases"], result("table-4shapes")["cases"]
+    assert (shared["label"], own["label"]) == ("with binding", "n=8")
+    assert shared["scores"] == own["scores"]
+
+
+def test_what_another_study_found_otherwise_is_not(tmp_path: Path) -> None:
+    assert reproduce("table-4shapes", "--precision", "float32") == 0
+    shutil.rmtree(tmp_path / "runs" / "reproduce")
+    assert reproduce("ablation-binding", "--precision", "bfloat16") == 0
+    settings = [case["settings"] for case in result("ablation-binding")["cases"]]
+    assert [each["train"]["precision"] for each in settings] == ["bfloat16", "bfloat16"]
 
 
 def test_nothing_is_lost_when_a_study_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,5 +208,10 @@ def test_growth_has_a_panel_for_each_thing_and_a_line_for_each_variant() -> None
     assert panels[3].lines[0].get_ydata().tolist() == [0.002, 0.008]  # in seconds
 
 
+def test_growth_shows_no_panel_of_what_was_not_measured() -> None:
+    shown = [axes.get_visible() for axes in growth(grown(text=False)).axes]
+    assert shown == [True, False, False, True]
+
+
 def test_growth_out_of_a_file_is_the_same_picture() -> None:
     assert render(growth(grown(text=False))) == render(growth(grown(text=True)))

@@ -45,30 +45,41 @@ ON_CPU = Sizes(
 def bench_growth(
     *,
     repeats: int,
+    works: Sequence[str] = (),
     sizes: Sizes | None = None,
     rounds: int | None = None,
     tell: Tell | None = None,
 ) -> Iterator[list[Row]]:
     """Rows of one thing that grows after the other; times are of a whole step or evaluation.
 
+    ``works`` are those to be measured, out of n, batch, side and images; all by default.
+
     On a CPU neither the peer nor ours is compiled, which would take a minute for each size.
     """
     sizes = sizes or (ON_CUDA if torch.cuda.is_available() else ON_CPU)
     ours = "float32" if torch.cuda.is_available() else "float32 uncompiled"
     repeats, rounds = min(repeats, 5), rounds or rounds_here()
-    for grows in ("n", "batch", "side"):
-        works: Sequence[Work] = getattr(sizes, grows)
+    for grows in [name for name in ("n", "batch", "side") if name in works or not works]:
+        each: Sequence[Work] = getattr(sizes, grows)
         jobs = [
-            [step_task(variant, work, repeats, at_once=STEPS_AT_ONCE) for work in works]
+            [step_task(variant, work, repeats, at_once=STEPS_AT_ONCE) for work in each]
             for variant in (ours, "plain")
         ]
         first, second = alone(jobs, rounds=rounds, tell=tell)
         rows: list[Row] = []
-        for work, mine, theirs in zip(works, first, second, strict=True):
+        for work, mine, theirs in zip(each, first, second, strict=True):
             text = f"step b={work.batch} n={work.n} d={work.d} {work.side}x{work.side}"
             rows += _rows(text, {ours: mine, "plain": theirs}, "plain", grows, getattr(work, grows))
         yield rows
-    yield _evaluation(sizes, repeats, rounds, tell)
+    if "images" in works or not works:
+        yield _evaluation(sizes, repeats, rounds, tell)
+
+
+def latest(rows: Sequence[Row]) -> list[Row]:
+    """The last row of each size and variant that this machine has taken."""
+    here = {name: str(value) for name, value in describe().items() if name in ("cpu", "gpu")}
+    mine = [row for row in rows if here.items() <= row.items()]
+    return list({(row["grows"], row["value"], row["variant"]): row for row in mine}.values())
 
 
 def draw(rows: Sequence[Row], folder: Path) -> Path:

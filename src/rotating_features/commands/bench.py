@@ -6,10 +6,15 @@ from rotating_features._check import InputError
 from rotating_features.arguments import BenchArgs
 from rotating_features.bench import BENCHMARKS, obstacle
 from rotating_features.bench.growth import draw as draw_growth
-from rotating_features.bench.harness import append_rows
+from rotating_features.bench.growth import latest
+from rotating_features.bench.harness import append_rows, read_rows
 from rotating_features.bench.step import VARIANTS, WORKS
 from rotating_features.bench.table import table as bench_table
 from rotating_features.commands.screen import PROG, console, unknown
+from rotating_features.plots.growth import PANELS
+
+CHOICES = {"step": {"works": WORKS, "variants": VARIANTS}, "growth": {"works": PANELS}}
+"""What parts of a benchmark can be asked for."""
 
 
 def bench_command(argv: list[str]) -> int:
@@ -17,8 +22,8 @@ def bench_command(argv: list[str]) -> int:
     names = _suitable_benchmarks(args)
     with console.status("measuring") as status:
         for name in names:
-            step = {"works": args.works, "variants": args.variants}
-            options = step if name == "step" else {}
+            chosen = {"works": args.works, "variants": args.variants}
+            options = {key: chosen[key] for key in CHOICES.get(name, ())}
             rows = []
             for part in BENCHMARKS[name](repeats=args.repeats, tell=status.update, **options):
                 append_rows(args.out, name, part)
@@ -26,7 +31,8 @@ def bench_command(argv: list[str]) -> int:
             console.print(bench_table(rows))
             console.print(f"Rows added to {args.out / name}.csv", soft_wrap=True)
             if name == "growth":
-                console.print(f"Picture: {draw_growth(rows, args.out)}", soft_wrap=True)
+                picture = draw_growth(latest(read_rows(args.out / f"{name}.csv")), args.out)
+                console.print(f"Picture: {picture}", soft_wrap=True)
     return 0
 
 
@@ -34,14 +40,8 @@ def _suitable_benchmarks(args: BenchArgs) -> list[str]:
     """The benchmarks asked for, or those that can run here; mistakes are told before any time."""
     if args.repeats < 1:
         raise InputError(f"repeats should be at least 1, got {args.repeats}.")
-    for kind, asked, known in (
-        ("benchmark", args.names, BENCHMARKS),
-        ("work", args.works, WORKS),
-        ("variant", args.variants, VARIANTS),
-    ):
-        for name in asked:
-            if name not in known:
-                raise InputError(unknown(kind, name, known))
+    if odd := [name for name in args.names if name not in BENCHMARKS]:
+        raise InputError(unknown("benchmark", odd[0], BENCHMARKS))
     suitable = []
     for name in args.names or [name for name in BENCHMARKS if name != "growth"]:
         problem = obstacle(name)
@@ -51,6 +51,12 @@ def _suitable_benchmarks(args: BenchArgs) -> list[str]:
             raise InputError(problem)
         else:
             console.print(f"Left out: {problem}")
-    if (args.works or args.variants) and "step" not in suitable:
-        raise InputError("works and variants should come with the benchmark step.")
+    for option, asked in (("works", args.works), ("variants", args.variants)):
+        having = [name for name in suitable if option in CHOICES.get(name, {})]
+        if asked and len(having) != 1:
+            which = " or ".join(name for name, options in CHOICES.items() if option in options)
+            raise InputError(f"{option} should come with one benchmark that has them: {which}.")
+        for name in asked:
+            if name not in (known := CHOICES[having[0]][option]):
+                raise InputError(unknown(option.removesuffix("s"), name, known))
     return suitable

@@ -63,7 +63,7 @@ def reproduce_command(argv: list[str]) -> int:
         study, plan = _of_run(args, study, plan)
     console.print(f"{study.title} ({study.source})", style="bold")
     path = result_path(args.name, plan, args.out)
-    console.print(cost(study, plan, known_cases(path, plan)))
+    console.print(cost(study, plan, known_cases(path, study, plan)))
     record = run_study(
         args.name, study, plan, out=args.out, argv=["reproduce", *argv], console=console
     )

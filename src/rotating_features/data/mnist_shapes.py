@@ -27,7 +27,7 @@ class MnistShapes(ShapesDataset):
     The paper does not say how a digit's grey edge is drawn and labelled. Here the image keeps the
     grey values, and is the maximum of what lies upon each other. A pixel belongs to the digit if
     it is brighter than 0.5, that is, if the stroke covers most of it; fainter ones are background,
-    or a shape's.
+    or a shape's. With ``digit_edge`` all that is not black belongs to it.
 
     Labels of objects: 1 for the digit, 2 and 3 for the shapes. Labels of classes: 1 + their place
     in ``class_names``. Both have IGNORE where objects overlap.
@@ -37,6 +37,7 @@ class MnistShapes(ShapesDataset):
             (10,000, with its last digits) or ``"test"`` (10,000, with the digits of its test set).
         shapes: How many of the three shapes are in each image.
         seed: Another seed is another dataset, of the same digits.
+        digit_edge: Whether a digit's grey edge belongs to it. Labels depend on it, images do not.
         path: Folder with the four original files of MNIST; ``data/mnist`` by default.
     """
 
@@ -50,12 +51,14 @@ class MnistShapes(ShapesDataset):
         *,
         shapes: Literal[1, 2],
         seed: int = 0,
+        digit_edge: bool = False,
         path: str | Path | None = None,
     ) -> None:
         super().__init__(split, seed=seed, stencils=four_stencils(23)[:3])
         if shapes not in (1, 2):
             raise InputError(f"shapes should be 1 or 2, got {shapes}.")
         self.shapes = shapes
+        self.faintest = 1 if digit_edge else 128
         digits, names = read_mnist("t10k" if split == "test" else "train", path)
         start = self.lengths["train"] if split == "val" else 0
         self._digits = digits[start : start + self.lengths[split]]
@@ -67,7 +70,7 @@ class MnistShapes(ShapesDataset):
         present = self._choose(sample, self.shapes)
         scene = self._scene(sample, present)
         digit = self._place_digits(sample)
-        ink = (digit > 127)[:, None]
+        ink = (digit >= self.faintest)[:, None]
         overlap = scene.covered[:, None] + ink > 1
 
         # Two maps side by side: which object, and of which class.

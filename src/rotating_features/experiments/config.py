@@ -41,6 +41,8 @@ class DataConfig:
     """How many of the ten shapes there are, 2 to 10. 10Shapes only."""
     objects: int | None = None
     """Draw so many of the shapes in each image, not all. 10Shapes only."""
+    digit_edge: bool = False
+    """Whether a digit's grey edge belongs to it. MNIST images only."""
     path: str | None = None
     """Where files are: a folder that `rotating-features data` wrote, or a published dataset's."""
 

@@ -16,7 +16,8 @@ INTRODUCTION = """\
 Made by `rotating-features reproduce page` from [results/](../results); do not edit. ARI-BG and
 MBO_i are scored as the paper's released code scores (protocol `rf2023`), and the paper's own
 numbers stand beside them. ± is the standard error over seeds. An exclamation mark: our mean is
-worse than the paper's by more than two of its standard errors.
+worse than the paper's by more than two of its standard errors. Runs may have shared their GPU, so
+times of training are upper bounds; [benchmarks](benchmarks.md) are taken alone.
 """
 
 

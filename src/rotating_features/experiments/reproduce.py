@@ -114,8 +114,31 @@ def result_path(name: str, plan: Plan, out: Path) -> Path:
     return out / (f"{name}.json" if plan.scale == 1 else f"{name}-x{plan.scale:g}.json")
 
 
-def known_cases(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
-    """The cases that the file of an earlier call has, by the name of their run."""
+def known_cases(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
+    """The study's cases that earlier calls have written down, by the name of their run.
+
+    Those of its own file, and those that another study in the same folder shares with it.
+    """
+    return _of_others(path, study, plan) | _of_own(path, plan)
+
+
+def _of_others(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
+    found = {}
+    for other in sorted(path.parent.glob("*.json")):
+        try:
+            record = json.loads(other.read_text())
+            same = tuple(record["seeds"]) == plan.seeds and record["scale"] == plan.scale
+            cases = {case["run"]: case for case in record["cases"] if same}
+        except (KeyError, TypeError, ValueError):
+            continue  # not a study's, or damaged, which is not this study's concern
+        for case in study.cases:
+            if (name := plan.name(case)) in cases and not case.trials:
+                shared = {name: cases[name] | {"trials": []} | _place(case)}
+                found |= shared if is_known(case, plan, shared) else {}
+    return found
+
+
+def _of_own(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
@@ -187,7 +210,7 @@ def run_study(
     file until something replaces it. A case whose data are not here is left out in the open.
     """
     path = result_path(name, plan, out)
-    found = known_cases(path, plan)
+    found = known_cases(path, study, plan)
     if plan.path is not None and all(plan.data(case) == case.settings.data for case in study.cases):
         raise InputError(
             f"--path {plan.path} should have published files that {name} needs, but has none.\n"
@@ -208,7 +231,9 @@ def run_study(
     left_out: dict[str, str] = {}
     for case in study.cases:
         if is_known(case, plan, found):
-            console.print(f"{case.label}: as in {path}", soft_wrap=True)
+            console.print(
+                f"{case.label}: as found at commit {found[plan.name(case)]['commit'][:7]}"
+            )
         elif (problem := missing(case, plan)) is not None:
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
             left_out[plan.name(case)] = problem.splitlines()[0]
@@ -250,9 +275,7 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
     seconds = [report.training_seconds(run.folder) for run in runs]
     return {
-        "label": case.label,
-        "group": case.group,
-        "x": case.x,
+        **_place(case),
         "run": plan.name(case),
         "commit": commit(),
         "hardware": describe(),
@@ -261,6 +284,15 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
         "scores": summary,
         "trials": trials,
+    }
+
+
+def _place(case: Case) -> dict[str, Any]:
+    """Where the case stands in its study, and what the paper has there."""
+    return {
+        "label": case.label,
+        "group": case.group,
+        "x": case.x,
         "paper": {metric: claim._asdict() for metric, claim in case.paper.items()},
     }
 

@@ -33,6 +33,8 @@ def main_scores(scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows: every metric with the paper's beside it, where it prints one.
 
+    Other ways to score a case, if they stand on no axis of a figure, have rows of their own.
+
     An exclamation mark: our mean is worse than the paper's by more than two of its errors.
     """
     cases = record["cases"]
@@ -43,14 +45,16 @@ def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], lis
         head += [METRICS[metric], "paper"] if metric in printed else [METRICS[metric]]
     rows = []
     for case in cases:
-        ours = main_scores(case["scores"])
-        row = [_label(case)]
-        for metric in shown:
-            text, claim = cell(metric, ours.get(metric)), case["paper"].get(metric)
-            if metric in ours and worse(metric, ours[metric], claim):
-                text += " !"
-            row += [text, cell(metric, claim)] if metric in printed else [text]
-        rows.append(row)
+        others = [(t["label"], t["scores"]) for t in case["trials"] if t["x"] is None]
+        for label, scores in [("", case["scores"]), *others]:
+            ours = main_scores(scores)
+            row = [f"{_label(case)}, {label}" if label else _label(case)]
+            for metric in shown:
+                text, claim = cell(metric, ours.get(metric)), case["paper"].get(metric)
+                if metric in ours and worse(metric, ours[metric], claim):
+                    text += " !"
+                row += [text, cell(metric, claim)] if metric in printed else [text]
+            rows.append(row)
     return head, rows
 
 

@@ -124,7 +124,7 @@ FIGURE_NSHAPES = Study(
 
 def _generalization() -> Case:
     settings = ten_shapes.SIX_PAPER
-    evaluate = dataclasses.replace(settings.evaluate, images=2_000)
+    evaluate = dataclasses.replace(settings.evaluate, images=500)
     trials = []
     for objects in range(2, 11):
         data = dataclasses.replace(settings.data, objects=objects)
@@ -192,6 +192,13 @@ TABLE_WSSS = Study(
             experiment=f"mnist{shapes}shape",
             settings=settings,
             paper=claims.MNIST_SHAPES[shapes],
+            trials=(
+                Trial(
+                    label="the digit's grey edge belongs to it",
+                    evaluate=settings.evaluate,
+                    data=dataclasses.replace(settings.data, digit_edge=True),
+                ),
+            ),
         )
         for shapes, settings in ((1, mnist_shapes.ONE_PAPER), (2, mnist_shapes.TWO_PAPER))
     ),

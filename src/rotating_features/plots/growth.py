@@ -28,6 +28,9 @@ def growth(rows: Sequence[dict[str, Any]], *, title: str = "") -> Figure:
         figure.subplots(2, 2).flat, PANELS.items(), strict=True
     ):
         here = [row for row in rows if row["grows"] == grows]
+        if not here:
+            axes.set_visible(False)
+            continue
         for variant, color in zip(
             dict.fromkeys(row["variant"] for row in here), COLORS, strict=False
         ):
@@ -51,8 +54,7 @@ def growth(rows: Sequence[dict[str, Any]], *, title: str = "") -> Figure:
         axes.set_ylabel(f"{what} ({unit})")
         axes.grid(alpha=0.25, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
-        if here:
-            axes.legend(frameon=False, fontsize=9)
+        axes.legend(frameon=False, fontsize=9)
     if title:
         figure.suptitle(title, fontsize=11)
     return figure
