@@ -37,14 +37,23 @@ def make_feed(device: str, kind: str) -> Feed:
     return Feed(Labelled("train"), torch.device(device), labels=MODELS[kind].needs_labels)
 
 
+STILL = 1e-8
+"""A rate at which models stay where they are, and gradients can be compared. At 1e-3 a rounding
+error of one part in ten million makes most weights differ by 1e-4 after five steps of Adam."""
+
+
 def after_steps(
-    seeds: list[int], device: str, precision: str = "float32", kind: str = "rotating"
+    seeds: list[int],
+    device: str,
+    precision: str = "float32",
+    kind: str = "rotating",
+    rate: float = 1e-3,
 ) -> dict[int, Step]:
     """Models of these seeds after a few steps side by side; each sees images of its own."""
     steps = {seed: Step(make(seed, device, kind), precision=precision) for seed in seeds}
     order = torch.stack([torch.arange(5 * 8).view(5, 8) + 100 * seed for seed in seeds], dim=1)
     feed = make_feed(device, kind)
-    losses = Together(list(steps.values()), feed).run(order, torch.full((5,), 1e-3))
+    losses = Together(list(steps.values()), feed).run(order, torch.full((5,), rate))
     assert losses.shape == (5, len(seeds))
     return steps
 
@@ -54,15 +63,21 @@ def distance(a: Step, b: Step) -> float:
     return float((a.flat - b.flat).abs().mean())
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @all_kinds
-def test_each_gives_what_it_gives_alone(kind: str, device: str) -> None:
-    together = after_steps([0, 1], device, kind=kind)
+def test_each_gives_what_it_gives_alone(kind: str) -> None:
+    together = after_steps([0, 1], "cpu", kind=kind)
     for seed, step in together.items():
-        alone = after_steps([seed], device, kind=kind)[seed]
-        torch.testing.assert_close(
-            step.flat, alone.flat, rtol=0, atol=0 if device == "cpu" else 1e-4
-        )
+        assert torch.equal(step.flat, after_steps([seed], "cpu", kind=kind)[seed].flat)
+
+
+@pytest.mark.gpu
+@all_kinds
+def test_each_gives_what_it_gives_alone_on_a_gpu(kind: str) -> None:
+    """But for rounding, since alone it gets more of the GPU, and sums are split otherwise."""
+    together = after_steps([0, 1], "cuda", kind=kind, rate=STILL)
+    for seed, step in together.items():
+        alone = after_steps([seed], "cuda", kind=kind, rate=STILL)[seed]
+        assert (step.mean - alone.mean).norm() < 0.05 * alone.mean.norm()
 
 
 @pytest.mark.parametrize("device", DEVICES)
