@@ -1,3 +1,6 @@
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +48,16 @@ def test_half_an_image_is_named(tmp_path: Path) -> None:
     (tmp_path / "half.jpg").write_bytes((tmp_path / "whole.jpg").read_bytes()[:2000])
     with pytest.raises(InputError, match=r"half\.jpg cannot be read"):
         open_image(tmp_path / "half.jpg")
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were(tmp_path: Path) -> None:
+    """They belong to the whole process, and each reader changes them for a moment."""
+    Image.new("RGB", (1, 1)).save(tmp_path / "photo.png")
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(open_image, [tmp_path / "photo.png"] * 400))
+    finally:
+        sys.setswitchinterval(interval)
+    assert list(warnings.filters) == before

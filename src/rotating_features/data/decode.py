@@ -2,11 +2,15 @@
 
 import warnings
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from rotating_features._check import InputError
+
+_filters = Lock()
+"""Filters of warnings belong to the whole process: two threads must not put them back crosswise."""
 
 
 def open_image(path: str | Path) -> Image.Image:
@@ -16,10 +20,11 @@ def open_image(path: str | Path) -> Image.Image:
         InputError: If it cannot be read, whatever the reason; the message names the file.
     """
     try:
-        with warnings.catch_warnings():
+        with _filters, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # large is no mistake
-            with Image.open(path) as file:
-                return as_rgb(ImageOps.exif_transpose(file))
+            file = Image.open(path)  # reads no pixels yet
+        with file:
+            return as_rgb(ImageOps.exif_transpose(file))
     except Exception as error:  # what decoders raise on damaged files knows no bounds
         raise InputError(f"{path} cannot be read as an image: {error}") from error
 
