@@ -1,4 +1,4 @@
-"""Writing TFRecord files, straight from the description of the format."""
+"""Writing files as others publish them, straight from the description of the format."""
 
 import gzip
 import struct
@@ -9,8 +9,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rotating_features.data.crc32c import masked_crc32c
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "data: needs real files beside the project, see shared/data")
 
 
 @pytest.fixture(scope="session")
@@ -86,3 +91,42 @@ def write(path: Path, examples: Iterable[bytes], *, zipped: bool = True) -> Path
     )
     path.write_bytes(gzip.compress(content, 1) if zipped else content)
     return path
+
+
+@pytest.fixture
+def voc(tmp_path: Path) -> Path:
+    """A folder in the layout of Pascal VOC: 2 photographs of train, 2 of val, 1 of SBD alone."""
+    root = tmp_path / "VOCdevkit" / "VOC2012"
+    rng = np.random.default_rng(0)
+    lists = {"train": ["a1", "a2"], "val": ["b1", "b2"], "trainaug": ["a1", "a2", "c1"]}
+    for name in ("a1", "a2", "b1", "b2", "c1"):
+        h, w = rng.integers(20, 40, 2)
+        write_photograph(root / "JPEGImages" / f"{name}.jpg", h, w)
+        if name != "c1":
+            objects = np.zeros((h, w), dtype=np.uint8)
+            objects[2:9, 3:12], objects[10:15, 4:16] = 1, 2
+            objects[2, 3:12] = 255
+            write_mask(root / "SegmentationObject" / f"{name}.png", objects)
+            kinds = np.array([0, 15, 20], dtype=np.uint8)[objects % 255]
+            kinds[objects == 255] = 255
+            write_mask(root / "SegmentationClass" / f"{name}.png", kinds)
+    folder = root / "ImageSets" / "Segmentation"
+    folder.mkdir(parents=True)
+    for name, listed in lists.items():
+        (folder / f"{name}.txt").write_text("\n".join(listed))
+    return tmp_path
+
+
+def write_photograph(path: Path, h: int, w: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng([h, w]).integers(256, size=(h, w, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+
+
+def write_mask(path: Path, labels: np.ndarray) -> None:
+    """With a palette, as VOC has them: colours are nowhere near the labels."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mask = Image.fromarray(labels).convert("P")
+    mask.putdata(labels.flatten().tolist())
+    mask.putpalette(np.random.default_rng(0).integers(256, size=768).tolist())
+    mask.save(path)

@@ -1,0 +1,103 @@
+"""Any images: files, and folders searched through."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rotating_features._check import InputError
+from rotating_features.data.photographs import Files, Images, PhotographFiles
+from rotating_features.data.workers import Problem, in_order
+
+EXTENSIONS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
+
+
+class ImageFolder(PhotographFiles):
+    """Images of your own, without masks.
+
+    Folders are searched through, in the order of names, for files that end as images do; hidden
+    ones are passed over. Links are followed, but no folder is searched twice. Nothing is opened
+    yet: :func:`readable` tells which are images indeed.
+
+    Args:
+        paths: Folders and files, or one of them.
+    """
+
+    def __init__(self, paths: str | Path | Iterable[str | Path]) -> None:
+        one = isinstance(paths, str | Path)
+        given = [Path(path) for path in ([paths] if one else paths)]
+        searched: set[tuple[int, int]] = set()
+        found = [image for path in given for image in _search(path, searched)]
+        if not found:
+            raise InputError(
+                f"No images found in {', '.join(map(str, given)) or 'nothing'}; "
+                f"wanted files ending in {', '.join(sorted(EXTENSIONS))}."
+            )
+        super().__init__([Files(str(path), path) for path in dict.fromkeys(found)])
+
+
+class Readable(NamedTuple):
+    """Which images of a dataset can be used, and what is wrong with the others."""
+
+    indices: list[int]
+    problems: list[Problem]
+
+
+def readable(
+    images: Images,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Readable:
+    """Read every image once. A broken one is named and stops nothing.
+
+    Args:
+        images: The dataset.
+        workers: How many threads read; as many as there are cores by default.
+        progress: Told how many images were read so far.
+    """
+    result = Readable([], [])
+    for index, problem in enumerate(in_order(len(images), lambda i: _try(images, i), workers)):
+        if problem is None:
+            result.indices.append(index)
+        else:
+            result.problems.append(problem)
+        if progress is not None:
+            progress(index + 1)
+    return result
+
+
+def _try(images: Images, index: int) -> Problem | None:
+    try:
+        images.image(index)
+    except InputError as error:
+        return Problem(images.name(index), str(error))
+    return None
+
+
+def _search(path: Path, searched: set[tuple[int, int]]) -> Iterator[Path]:
+    if not path.is_dir():
+        if not path.exists():
+            raise InputError(f"There is no image or folder {path}.")
+        yield path
+        return
+    inside, folders = [], []
+    for entry in _entries(path, searched):
+        if entry.is_dir():
+            folders.append(entry)
+        elif entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists()):
+            inside.append(entry)  # a link to nothing is kept, to be named; a pipe is not
+    yield from inside
+    for folder in folders:
+        yield from _search(folder, searched)
+
+
+def _entries(folder: Path, searched: set[tuple[int, int]]) -> list[Path]:
+    """What a folder has, in order; nothing if it was searched before under any name."""
+    try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in searched:
+            return []
+        searched.add((status.st_dev, status.st_ino))
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"The folder {folder} cannot be searched: {error}") from error
