@@ -21,6 +21,7 @@ FLOORS = {
     "nn": 3,
     "models": 4,
     "data": 1,
+    "features": 1,
     "metrics": 2,
     "evaluate": 5,
     "plots": 6,
@@ -58,8 +59,11 @@ def test_dependencies_point_one_way(module: Path) -> None:
         assert FLOORS[other] < FLOORS[room], f"{module} looks up at {other}"
 
 
-def test_data_stands_alone() -> None:
-    assert imports(Path("data/four_shapes.py")) <= {"data", "_check", "_files"}
+@pytest.mark.parametrize("room", ["data", "features"])
+def test_data_and_features_stand_alone(room: str) -> None:
+    for module in MODULES:
+        if module.parts[0] == room:
+            assert imports(module) <= {room, "_check", "_files"}, module
 
 
 def test_configs_stop_in_experiments() -> None:
@@ -73,6 +77,16 @@ def test_importing_does_no_work_and_needs_no_extra() -> None:
         "import sys, rotating_features, torch;"
         "assert not torch.cuda.is_initialized();"
         "bad = {'triton', 'matplotlib.pyplot', 'tensorboard', 'tyro', 'transformers'};"
+        "assert not bad & set(sys.modules), bad & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_backbones_load_no_extra_before_one_is_opened() -> None:
+    code = (
+        "import sys, rotating_features.features;"
+        "bad = {'transformers', 'huggingface_hub', 'efficientnet_lite_pytorch'};"
         "assert not bad & set(sys.modules), bad & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

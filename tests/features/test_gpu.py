@@ -1,0 +1,60 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from rotating_features.features import Backbone, FeatureCache, Key, cached, open_backbone
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+@pytest.mark.parametrize("family", ["dino", "dinov2", "dinov2-registers", "dinov3"])
+def test_a_backbone_can_be_captured_in_a_cuda_graph(
+    family: str, dtype: torch.dtype | None, write: Callable[[str], Path]
+) -> None:
+    backbone = open_backbone(write(family), dtype=dtype, device="cuda")
+    x = torch.rand(2, 3, 3 * backbone.stride, 5 * backbone.stride, device="cuda")
+    beside = torch.cuda.Stream()
+    beside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(beside):
+        backbone(x)
+    torch.cuda.current_stream().wait_stream(beside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = backbone(x)
+    x.copy_(torch.rand_like(x))
+    graph.replay()
+    torch.testing.assert_close(captured, backbone(x))
+    if dtype is None:
+        on_cpu = open_backbone(write(family))(x.cpu())
+        torch.testing.assert_close(captured.cpu(), on_cpu, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("family", ["dino", "dinov2", "dinov2-registers", "dinov3"])
+def test_after_the_first_call_nothing_waits_for_the_gpu(
+    family: str, write: Callable[[str], Path]
+) -> None:
+    backbone = open_backbone(write(family), device="cuda")
+    x = torch.rand(2, 3, 2 * backbone.stride, 2 * backbone.stride, device="cuda")
+    backbone(x)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        backbone(x)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_features_come_back_to_the_gpu(tmp_path: Path) -> None:
+    backbone = Backbone(torch.nn.AvgPool2d(4), channels=3, stride=4).cuda()
+    cache, pictures = FeatureCache(tmp_path), torch.rand(2, 3, 8, 8)
+    keys = [Key(backbone.fingerprint(), "none", str(i)) for i in range(2)]
+    fresh, again = (cached(backbone, cache, pictures, keys) for _ in range(2))
+    assert fresh.is_cuda
+    assert torch.equal(fresh, again)
+
+
+def test_the_fingerprint_does_not_depend_on_the_device(write: Callable[[str], Path]) -> None:
+    devices = ["cpu", "cuda"]
+    assert len({open_backbone(write("dino"), device=d).fingerprint() for d in devices}) == 1
