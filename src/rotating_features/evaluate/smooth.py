@@ -8,6 +8,9 @@ from torch import Tensor
 from rotating_features._check import InputError, check_shape
 from rotating_features.metrics.contingency import place_labels
 
+FEW = 8
+"""Up to so many labels it is quicker to count the votes of all than to see which an image has."""
+
 
 def mode_filter(labels: Tensor, radius: int) -> Tensor:
     """The most frequent label in a disk around each pixel, (b, h, w) -> (b, h, w).
@@ -33,24 +36,41 @@ def mode_filter(labels: Tensor, radius: int) -> Tensor:
     if radius < 0:
         raise InputError(f"radius should be at least 0, got {radius}.")
     _, h, w = labels.shape
-    names, place = place_labels(labels, *torch.stack(labels.aminmax()).tolist())
+    low, high = torch.stack(labels.aminmax()).tolist()
+    names, place = place_labels(labels, low, high)
     at_once = max(1, _at_once(labels.device) // (h * w * len(names)))
     parts = zip(labels.split(at_once), place.split(at_once), strict=True)
-    return torch.cat([_smooth(part, names, where, radius) for part, where in parts])
+    if low >= 0 and len(names) <= FEW:
+        everyone = _votes(torch.ones_like(labels[:1], dtype=torch.int16), 1, radius)[0]
+        done = [_smooth_few(names, where, radius, everyone) for _, where in parts]
+    else:
+        done = [_smooth(part, names, where, radius) for part, where in parts]
+    return torch.cat(done).to(labels.dtype)
+
+
+def _smooth_few(names: Tensor, place: Tensor, radius: int, everyone: Tensor) -> Tensor:
+    """All pixels vote, so the last label has the votes that the others leave of ``everyone``'s."""
+    ranks = place.to(torch.int16) + 1
+    votes = list(_votes(ranks, len(names) - 1, radius)) if len(names) > 1 else []
+    last = everyone.repeat(len(place), 1, 1)
+    for plane in votes:
+        last -= plane
+    winner = _first_largest([*votes, last])
+    return names.index_select(0, winner.flatten().long()).view_as(place)
 
 
 def _smooth(labels: Tensor, names: Tensor, place: Tensor, radius: int) -> Tensor:
     """``place`` says which of ``names`` a label is. Only those that an image has cost time."""
-    b = len(labels)
+    b, place = len(labels), place.long()
     occurs = torch.zeros(b, len(names), dtype=torch.bool, device=labels.device)
     occurs.scatter_(1, place.flatten(1), True).logical_and_(names >= 0)
     rank = occurs.cumsum(1).masked_fill_(~occurs, 0)  # from 1; 0 for pixels without a vote
     most = max(1, int(rank.max()))
     ranks = rank.gather(1, place.flatten(1)).view_as(place).to(torch.int16)
-    winner = _first_largest(_votes(ranks, most, radius))
+    winner = _first_largest(list(_votes(ranks, most, radius)))
     own = rank.new_zeros(b, most + 1).scatter_(1, rank, names.long().expand(b, -1))  # names by rank
-    chosen = own.gather(1, winner.flatten(1).long() + 1).view_as(labels).to(labels.dtype)
-    return torch.where(labels < 0, labels, chosen)
+    chosen = own.gather(1, winner.flatten(1).long() + 1).view_as(labels)
+    return torch.where(labels < 0, labels.long(), chosen)
 
 
 def _votes(ranks: Tensor, most: int, radius: int) -> Tensor:
@@ -85,12 +105,15 @@ def _votes(ranks: Tensor, most: int, radius: int) -> Tensor:
     return votes.view(most, b, rows, pitch)[:, :, :h, :w]
 
 
-def _first_largest(votes: Tensor) -> Tensor:
-    """Where the largest vote is, the first of equals; (m, b, h, w) -> (b, h, w), destroys it."""
-    hits = votes.eq_(votes.amax(0))  # numbers, not bool, which is far slower on the CPU
-    winner = torch.full_like(hits[0], len(hits) - 1)
-    for rank in range(len(hits) - 2, -1, -1):
-        winner += hits[rank] * (rank - winner)
+def _first_largest(planes: list[Tensor]) -> Tensor:
+    """Which plane is the largest at each pixel, the first of equals; the last one is destroyed."""
+    best = planes[-1]
+    winner = torch.full_like(best, len(planes) - 1)
+    hit = torch.empty_like(best)  # numbers, not bool, which is far slower on the CPU
+    for rank in range(len(planes) - 2, -1, -1):
+        torch.ge(planes[rank], best, out=hit)
+        winner += hit.mul_(rank - winner)
+        torch.maximum(best, planes[rank], out=best)
     return winner
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from rotating_features.metrics.contingency import contingency, not_in
+from rotating_features.metrics.contingency import Table, contingency
 
 
 def adjusted_rand_index(pred: Tensor, target: Tensor, *, skip: tuple[int, ...] = ()) -> Tensor:
@@ -30,7 +30,12 @@ def adjusted_rand_index(pred: Tensor, target: Tensor, *, skip: tuple[int, ...] =
         >>> adjusted_rand_index(1 - labels, labels)
         tensor([1.], dtype=torch.float64)
     """
-    n, _ = contingency(pred, target, not_in(target, skip))  # float64: pairs outgrow float32
+    return ari_of(contingency(pred, target), skip=skip)
+
+
+def ari_of(table: Table, *, skip: tuple[int, ...] = ()) -> Tensor:
+    """The same from a table of counts."""
+    n = table.without(skip)  # float64: pairs outgrow float32
     joint = _pairs(n).sum((1, 2))
     rows, cols = _pairs(n.sum(2)).sum(1), _pairs(n.sum(1)).sum(1)
     total = n.sum((1, 2))

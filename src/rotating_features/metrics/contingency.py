@@ -1,5 +1,7 @@
 """Pixel counts that every segmentation metric starts from."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -9,24 +11,28 @@ DIRECT = 64
 """Labels that lie in a range no wider than this are their own index; others are looked up."""
 
 
-def contingency(pred: Tensor, target: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
-    """How many kept pixels each pair of labels shares, image by image.
+class Table(NamedTuple):
+    """How many pixels each pair of labels shares, image by image."""
 
-    Args:
-        pred, target: Integer labels, shape ``(b, h, w)``.
-        keep: Which pixels count, bool, shape ``(b, h, w)``.
+    counts: Tensor  # (b, t, p) float64: a row for each target label, a column for each predicted
+    rows: Tensor  # (t,) the target labels; some may be no image's, and their rows all zero
 
-    Returns:
-        Counts ``(b, t, p)`` in float64, with a row for every target label and a column for every
-        predicted label of the whole batch, and the ``t`` target labels that the rows stand for.
-        There may be rows and columns for labels in between, too; they are all zero.
-    """
+    def without(self, labels: tuple[int, ...]) -> Tensor:
+        """The counts as if pixels of these target labels were not there."""
+        return self.counts * not_in(self.rows, labels).view(-1, 1)
+
+
+def contingency(pred: Tensor, target: Tensor) -> Table:
+    """The table of all pixels of integer labels, both (b, h, w)."""
     check_same_size(pred, target)
     ends = torch.stack([*target.aminmax(), *pred.aminmax()]).tolist()  # one wait for the device
     rows, i = place_labels(target, *ends[:2])
     cols, j = place_labels(pred, *ends[2:])
-    t, p = len(rows), len(cols)
-    return count(i * p + j, keep, t * p).view(-1, t, p), rows
+    b, t, p = len(target), len(rows), len(cols)
+    cell = (i.int() * p + j.int()).flatten(1).long()  # int64 is slow to multiply on the CPU
+    counts = torch.zeros(b, t * p, dtype=torch.float64, device=cell.device)
+    counts.scatter_add_(1, cell, counts.new_ones(1, 1).expand_as(cell))
+    return Table(counts.view(b, t, p), rows)
 
 
 def count(labels: Tensor, keep: Tensor, n: int) -> Tensor:
@@ -57,8 +63,9 @@ def check_same_size(pred: Tensor, target: Tensor) -> None:
 def place_labels(labels: Tensor, low: int, high: int) -> tuple[Tensor, Tensor]:
     """Names in rising order, and the place among them of every label from ``low`` to ``high``.
 
-    There may be names that no label has.
+    There may be names that no label has. Places are integers of any type.
     """
     if high - low >= DIRECT or labels.is_floating_point():
         return labels.unique(return_inverse=True)
-    return torch.arange(low, high + 1, device=labels.device), labels.long() - int(low)
+    labels = labels.byte() if labels.dtype == torch.bool else labels
+    return torch.arange(low, high + 1, device=labels.device), labels - int(low)

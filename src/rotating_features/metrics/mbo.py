@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from rotating_features.metrics.contingency import contingency, not_in
+from rotating_features.metrics.contingency import Table, contingency, not_in
 
 
 def mean_best_overlap(
@@ -33,9 +33,16 @@ def mean_best_overlap(
         >>> mean_best_overlap(torch.zeros_like(target), target)  # one mask over everything
         tensor([0.5000], dtype=torch.float64)
     """
-    n, labels = contingency(pred, target, not_in(target, ignore))
+    return mbo_of(contingency(pred, target), background=background, ignore=ignore)
+
+
+def mbo_of(
+    table: Table, *, background: tuple[int, ...] = (0,), ignore: tuple[int, ...] = (-1,)
+) -> Tensor:
+    """The same from a table of counts."""
+    n = table.without(ignore)
     true, found = n.sum(2), n.sum(1)
     iou = n / (true.unsqueeze(2) + found.unsqueeze(1) - n).clamp(min=1)
-    present = (true > 0) & not_in(labels, background)
+    present = (true > 0) & not_in(table.rows, background)
     best = iou.amax(2) * present
     return torch.where(present.any(1), best.sum(1) / present.sum(1), torch.nan)
