@@ -13,7 +13,13 @@ from rotating_features.bench.evaluation import Images
 from rotating_features.bench.growth import Sizes
 from rotating_features.bench.harness import Row, Timing
 from rotating_features.bench.step import Work
-from rotating_features.bench.synthetic import RandomImages, label_maps, orientation_maps
+from rotating_features.bench.synthetic import (
+    RandomImages,
+    label_maps,
+    orientation_maps,
+    photograph_masks,
+)
+from rotating_features.evaluate import PHOTO_PROTOCOLS
 from rotating_features.metrics import adjusted_rand_index
 from rotating_features.train.machine import describe
 
@@ -28,6 +34,7 @@ TINY_BENCHMARKS = {
     "evaluate": partial(evaluation.bench_evaluate, images=Images(3, 3, 2)),
     "smooth": partial(evaluation.bench_smooth, images=Images(1, 1, 1)),
     "ward": partial(evaluation.bench_ward, images=Images(1, 1, 1)),
+    "photographs": partial(evaluation.bench_photographs, images=Images(1, 1, 1)),
     "kernels": partial(kernels.bench_kernels, batch=1, variants=("definition",)),
     "growth": partial(
         growth.bench_growth,
@@ -120,6 +127,15 @@ def test_both_sides_of_ward_find_the_same() -> None:
     points = orientation_maps(2)[0].flatten(2).transpose(1, 2)
     ours, theirs = evaluation.ward(points, 5.0), peers.ward_peer(points, 5.0)
     assert adjusted_rand_index(ours.view(2, 1, -1), theirs.view(2, 1, -1)).tolist() == [1.0, 1.0]
+
+
+def test_both_sides_of_photographs_find_the_same() -> None:
+    grid, instances, classes = photograph_masks(2)
+    protocol = PHOTO_PROTOCOLS["rf2023"]
+    ours = protocol.score(protocol.fit_labels(grid), instances, classes)
+    theirs = peers.photographs_peer(grid, instances, classes, radius=evaluation.RADIUS)
+    for a, b in zip(ours.values(), theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def run(folder: Path, *words: str) -> int:
 
 def test_without_names_all_that_suit_the_machine_run(tmp_path: Path, asked, capsys) -> None:
     assert run(tmp_path) == 0
-    assert set(asked) == {"step", "evaluate", "smooth", "ward"}
+    assert set(asked) == {"step", "evaluate", "smooth", "ward", "photographs"}
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.csv" for name in asked}
     text = capsys.readouterr().out
     assert "Left out: kernels wants a GPU" in text

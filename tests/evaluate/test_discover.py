@@ -9,7 +9,13 @@ from PIL import Image
 
 from rotating_features._check import InputError
 from rotating_features.data import FourShapes
-from rotating_features.evaluate import cluster, discover, orientation_map
+from rotating_features.evaluate import (
+    cluster,
+    discover,
+    mode_filter,
+    orientation_map,
+    resize_labels,
+)
 from rotating_features.evaluate.cluster import sort_labels
 from rotating_features.models import (
     ComplexAutoEncoder,
@@ -212,3 +218,52 @@ def test_clusters_without_pixels_are_not_background() -> None:
     """k-means may leave a cluster empty; its name must not be the one that pixels would need."""
     labels = torch.zeros(1, 4, 4, dtype=torch.int64)
     assert not sort_labels(labels, torch.zeros(1, 40, 2)).any()
+
+
+class Coarse(torch.nn.Module):
+    """A model of features: what it sees of 32 x 48 pixels is a grid of 4 x 6."""
+
+    channels, size, rotation_dim = 3, (32, 48), 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = RotatingAutoEncoder(
+            channels=5, size=(4, 6), hidden_dim=4, rotation_dim=3, features=True
+        )
+
+    def forward(self, x: torch.Tensor):
+        torch.manual_seed(1)
+        features = torch.nn.functional.avg_pool2d(x, 8).repeat(1, 2, 1, 1)[:, :5]
+        return self.inner(features + torch.randn_like(features))
+
+
+@pytest.mark.parametrize("size", [(32, 48), (61, 90), (100, 40)])
+def test_a_coarse_grid_is_brought_to_the_size_of_the_image(size: tuple[int, int]) -> None:
+    found = discover(Coarse(), torch.rand(2, 3, *size), k=3)
+    assert found.labels.shape == found.uncertainty.shape == (2, *size)
+    assert found.orientations.shape == (2, 3, *size)
+    assert found.reconstruction.shape == (2, 5, 4, 6)
+
+
+def test_a_coarse_grids_labels_are_resized_once_and_smoothed() -> None:
+    x = torch.rand(2, 3, 61, 140)
+    model = Coarse()
+    raw, smooth = discover(model, x, k=3, smooth=False), discover(model, x, k=3)
+    grid = raw.labels[:, [8, 24, 40, 54]][:, :, [10, 35, 60, 80, 105, 130]]  # the cells' middles
+    assert torch.equal(raw.labels, resize_labels(grid, (61, 140)))
+    assert torch.equal(smooth.labels, mode_filter(raw.labels, 61 // 4))
+    assert torch.equal(discover(model, x, k=3, smooth=5).labels, mode_filter(raw.labels, 5))
+
+
+def test_a_coarse_grids_uncertainty_is_interpolated() -> None:
+    model = Coarse()
+    at_size = discover(model, torch.full((3, 32, 48), 0.5), k=3).uncertainty
+    steps = (at_size[:, 1:] - at_size[:, :-1]).abs().max()
+    assert 0 < steps < 0.3 * (at_size.max() - at_size.min())
+
+
+def test_models_of_images_are_smoothed_only_if_told() -> None:
+    images = FourShapes("test").draw(range(3)).image
+    plain, smooth = discover(make(), images, k=3), discover(make(), images, k=3, smooth=2)
+    assert torch.equal(discover(make(), images, k=3, smooth=False).labels, plain.labels)
+    assert torch.equal(smooth.labels, mode_filter(plain.labels, 2))

@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from rotating_features.evaluate import cluster, kmeans, mode_filter
+from rotating_features.evaluate import (
+    PHOTO_PROTOCOLS,
+    cluster,
+    kmeans,
+    kmeans_auto,
+    mode_filter,
+)
 from rotating_features.evaluate.ward import ward
 from rotating_features.metrics import adjusted_rand_index, mean_best_overlap, mean_iou
 
@@ -59,3 +65,24 @@ def test_metrics() -> None:
     ):
         there = metric(pred.cuda(), target.cuda()).cpu()
         torch.testing.assert_close(there, metric(pred, target), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PHOTO_PROTOCOLS)
+def test_scores_of_photographs(name: str) -> None:
+    protocol = PHOTO_PROTOCOLS[name]
+    grid, (instances, classes) = (
+        torch.randint(4, (9, 14, 14)),
+        torch.randint(-1, 6, (2, 9, 320, 320)),
+    )
+    here, there = protocol.fit_labels(grid), protocol.fit_labels(grid.cuda())
+    assert (here == there.cpu()).float().mean() > 0.999  # planes may tie
+    scores = protocol.score(here.cuda(), instances.cuda(), classes.cuda())
+    for key, wanted in protocol.score(here, instances, classes).items():
+        torch.testing.assert_close(scores[key].cpu(), wanted, rtol=0, atol=1e-12)
+
+
+def test_the_number_of_clusters_is_found() -> None:
+    owner = torch.randint(5, (20, 196))
+    points = torch.eye(8)[owner] + 0.1 * torch.randn(20, 196, 8)
+    labels = kmeans_auto(points.cuda()).labels.cpu()
+    assert (adjusted_rand_index(labels.unsqueeze(1), owner.unsqueeze(1)) > 0.99).all()

@@ -5,7 +5,12 @@ from importlib.util import find_spec
 
 import torch
 
-from rotating_features.bench.evaluation import bench_evaluate, bench_smooth, bench_ward
+from rotating_features.bench.evaluation import (
+    bench_evaluate,
+    bench_photographs,
+    bench_smooth,
+    bench_ward,
+)
 from rotating_features.bench.growth import bench_growth
 from rotating_features.bench.harness import Row
 from rotating_features.bench.kernels import bench_kernels
@@ -16,6 +21,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
     "evaluate": bench_evaluate,
     "smooth": bench_smooth,
     "ward": bench_ward,
+    "photographs": bench_photographs,
     "kernels": bench_kernels,
     "growth": bench_growth,
 }
@@ -23,8 +29,8 @@ BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
 
 def obstacle(name: str) -> str | None:
     """Why the benchmark cannot run here, or None if it can."""
-    if name == "smooth" and find_spec("skimage") is None:
-        return "smooth wants scikit-image, which is not installed here."
+    if name in ("smooth", "photographs") and find_spec("skimage") is None:
+        return f"{name} wants scikit-image, which is not installed here."
     if name == "kernels" and not (torch.cuda.is_available() and find_spec("triton") is not None):
         return "kernels wants a GPU and triton."
     return None

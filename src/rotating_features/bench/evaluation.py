@@ -1,9 +1,11 @@
-"""Scores of orientation maps, smooth masks and Ward's clusters against scikit-learn and -image.
+"""Scores of orientation maps and photographs, smooth masks and Ward's clusters against
+scikit-learn and -image.
 
 Times are of one image out of a batch.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -12,9 +14,9 @@ from torch import Tensor
 
 from rotating_features.bench.alone import Tell, alone, rounds_here
 from rotating_features.bench.harness import Row, Timing, compare, measure, short, this_device
-from rotating_features.bench.peers import evaluate_peer, smooth_peer, ward_peer
-from rotating_features.bench.synthetic import label_maps, orientation_maps
-from rotating_features.evaluate import kmeans, mode_filter
+from rotating_features.bench.peers import evaluate_peer, photographs_peer, smooth_peer, ward_peer
+from rotating_features.bench.synthetic import label_maps, orientation_maps, photograph_masks
+from rotating_features.evaluate import PHOTO_PROTOCOLS, kmeans, mode_filter
 from rotating_features.evaluate.ward import ward
 from rotating_features.metrics import adjusted_rand_index, mean_best_overlap
 from rotating_features.train.machine import tune_cpu
@@ -49,6 +51,12 @@ def bench_ward(**options: Any) -> Iterator[list[Row]]:
     """Agglomerative clustering of the pixels of maps."""
     work = "ward 1,024 points n=8"
     return _bench("ward", work, "scikit-learn", Images(8, 512, 8), **options)
+
+
+def bench_photographs(**options: Any) -> Iterator[list[Row]]:
+    """Labels of a grid resized and smoothed, ARI-BG, MBO_i and MBO_c."""
+    work = f"photographs 14x14 labels, mode filter r={RADIUS}, ARI-BG MBO_i MBO_c at 320x320"
+    return _bench("photographs", work, "scikit", Images(32, 256, 4), **options)
 
 
 def _bench(
@@ -96,6 +104,17 @@ def time_ward(variant: str, *, images: int, repeats: int) -> Timing:
     inputs = (orientation_maps(images)[0].flatten(2).transpose(1, 2),)
     ours, peer = partial(ward, threshold=THRESHOLD), partial(ward_peer, threshold=THRESHOLD)
     return _per_image(variant, ours, peer, inputs, repeats)
+
+
+def time_photographs(variant: str, *, images: int, repeats: int, side: int = 320) -> Timing:
+    """Time of an image; ``variant`` is "ours" or the peer."""
+    protocol = replace(PHOTO_PROTOCOLS["rf2023"], mask_side=side)
+    peer = partial(photographs_peer, radius=side // 14)
+
+    def ours(grid: Tensor, instances: Tensor, classes: Tensor) -> dict[str, Tensor]:
+        return protocol.score(protocol.fit_labels(grid), instances, classes)
+
+    return _per_image(variant, ours, peer, photograph_masks(images, side), repeats)
 
 
 def evaluate_ours(maps: Tensor, instances: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ TIMERS = {
     "evaluate": evaluation.time_evaluate,
     "smooth": evaluation.time_smooth,
     "ward": evaluation.time_ward,
+    "photographs": evaluation.time_photographs,
     "kernels": kernels.time_kernel,
 }
 

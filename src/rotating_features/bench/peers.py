@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def evaluate_peer(maps: Tensor, instances: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -19,12 +20,32 @@ def evaluate_peer(maps: Tensor, instances: Tensor, k: int) -> tuple[Tensor, Tens
         points = image.reshape(len(image), -1).T
         labels = kmeans.fit_predict(points).reshape(truth.shape)
         ari.append(adjusted_rand_score(truth[truth > 0], labels[truth > 0]))
-        counted = truth != -1
-        found = [(labels == j) & counted for j in np.unique(labels)]
-        objects = [truth == label for label in np.unique(truth[truth > 0])]
-        best = [max((o & f).sum() / (o | f).sum() for f in found) for o in objects]
-        mbo.append(np.mean(best))
+        mbo.append(_best_overlap(labels, truth))
     return torch.tensor(ari).double(), torch.tensor(mbo).double()
+
+
+def photographs_peer(
+    grid: Tensor, instances: Tensor, classes: Tensor, radius: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """ARI-BG, MBO_i and MBO_c of each photograph, by scikit-learn, scikit-image and NumPy."""
+    from sklearn.metrics import adjusted_rand_score
+
+    labels = F.interpolate(grid.unsqueeze(1).float(), instances.shape[1:]).squeeze(1)
+    rows = []
+    for image, truth, kind in zip(
+        smooth_peer(labels, radius).numpy(), instances.numpy(), classes.numpy(), strict=True
+    ):
+        ari = adjusted_rand_score(truth[truth > 0], image[truth > 0])
+        rows.append((ari, _best_overlap(image, truth), _best_overlap(image, kind)))
+    ari, mbo_i, mbo_c = torch.tensor(rows).double().unbind(1)
+    return ari, mbo_i, mbo_c
+
+
+def _best_overlap(labels: np.ndarray, truth: np.ndarray) -> float:
+    counted = truth != -1
+    found = [(labels == j) & counted for j in np.unique(labels)]
+    objects = [truth == label for label in np.unique(truth[truth > 0])]
+    return float(np.mean([max((o & f).sum() / (o | f).sum() for f in found) for o in objects]))
 
 
 def smooth_peer(labels: Tensor, radius: int) -> Tensor:

@@ -59,3 +59,23 @@ def label_maps(images: int, side: int, labels: int) -> Tensor:
     whole = coarse.repeat_interleave(40, 1).repeat_interleave(40, 2)[:, :side, :side]
     noise = torch.randint(labels, whole.shape, generator=rng)
     return torch.where(torch.rand(whole.shape, generator=rng) < 0.3, noise, whole)
+
+
+def photograph_masks(images: int, side: int = 320) -> tuple[Tensor, Tensor, Tensor]:
+    """Labels of a 14 x 14 grid (b, 14, 14), and instances and classes (b, side, side).
+
+    As in VOC: one to four objects on background, rectangles here, with an unlabelled rim, and one
+    of twenty classes each. The grid has four labels, in patches and at random.
+    """
+    rng = np.random.default_rng(0)
+    instances = np.zeros((images, side, side), np.int64)
+    classes = np.zeros_like(instances)
+    for mask, kind in zip(instances, classes, strict=True):
+        for label in range(1, rng.integers(2, 6)):
+            (top, left), (h, w) = rng.integers(0, side // 2, 2), rng.integers(side // 8, side, 2)
+            inner = np.s_[top + 3 : top + h - 3, left + 3 : left + w - 3]
+            for x, name in ((mask, label), (kind, rng.integers(1, 21))):
+                x[top : top + h, left : left + w] = -1
+                x[inner] = name
+    grid = label_maps(images, 14 * 40, 4)[:, ::40, ::40]
+    return grid.contiguous(), torch.from_numpy(instances), torch.from_numpy(classes)

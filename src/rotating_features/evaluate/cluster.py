@@ -7,10 +7,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rotating_features._check import InputError, check_shape
+from rotating_features.evaluate.automatic import kmeans_auto
 from rotating_features.evaluate.kmeans import kmeans
 from rotating_features.evaluate.ward import ward
 
 Method = Literal["kmeans", "agglomerative"]
+Count = int | Literal["auto"]
+"""A number of clusters, or the wish that it be found."""
 
 
 class Clusters(NamedTuple):
@@ -25,7 +28,7 @@ def cluster(
     orientations: Tensor,
     method: Method = "kmeans",
     *,
-    k: int | None = None,
+    k: Count | None = None,
     distance_threshold: float | None = None,
     mask: Tensor | None = None,
     seed: int = 0,
@@ -36,7 +39,7 @@ def cluster(
         orientations: Output of :func:`orientation_map`.
         method: ``"kmeans"`` wants the number of clusters ``k``, background included;
             ``"agglomerative"`` (Ward linkage) wants a ``distance_threshold`` and finds it.
-        k: Number of clusters.
+        k: Number of clusters, or ``"auto"`` to find it for each image, see :func:`kmeans_auto`.
         distance_threshold: Distance from which clusters are no longer joined.
         mask: Pixels that take part, bool, shape ``(b, h, w)``. Default: all.
         seed: Decides where k-means starts.
@@ -54,7 +57,13 @@ def cluster(
     if method == "kmeans":
         if k is None:
             raise InputError("k-means should be told the number of clusters: pass k, e.g. k=5.")
-        labels, centers, _ = kmeans(points, k, mask=mask, seed=seed)
+        if isinstance(k, str) and k != "auto":
+            raise InputError(f"k should be a number or 'auto', got {k!r}.")
+        labels, centers, _ = (
+            kmeans_auto(points, mask=mask, seed=seed)
+            if k == "auto"
+            else kmeans(points, k, mask=mask, seed=seed)
+        )
     elif method == "agglomerative":
         if distance_threshold is None or distance_threshold <= 0:
             raise InputError(

@@ -1,23 +1,44 @@
 """Objects in images, found by a trained model."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rotating_features._check import InputError
-from rotating_features.evaluate.cluster import cluster, count_clusters, sort_labels
+from rotating_features.evaluate.cluster import Count, cluster, count_clusters, sort_labels
 from rotating_features.evaluate.images import Images, as_batch
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
-from rotating_features.models import AutoEncoder
+from rotating_features.evaluate.resize import resize_labels
+from rotating_features.evaluate.smooth import mode_filter
+
+
+class ObjectModel(Protocol):
+    """What looks for objects: an autoencoder of images, or one of features with its backbone.
+
+    Called with images (b, channels, *size) it gives what it reconstructs and its features ``z``,
+    (b, n, c, h, w), on a grid that may be coarser than the images.
+    """
+
+    channels: int
+    size: tuple[int, int]
+    rotation_dim: int
+    training: bool
+
+    def __call__(self, x: Tensor, /) -> Any: ...
+    def eval(self) -> Any: ...
+    def train(self, mode: bool = ..., /) -> Any: ...
+    def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 @dataclass(frozen=True)
 class Discovery:
     """What a model sees in images; each tensor has the batch in front unless there was one image.
 
-    All maps have the size of the images that were given.
+    All maps have the size of the images that were given, but for a reconstruction of features.
     """
 
     labels: Tensor
@@ -27,7 +48,7 @@ class Discovery:
     orientations: Tensor
     """(b, n, h, w): where each pixel points; zero where the model sees nothing."""
     reconstruction: Tensor
-    """(b, c, h, w): the image as the model draws it."""
+    """(b, c, h, w): the image as the model draws it, or the features, on their own grid."""
 
     @property
     def objects(self) -> Tensor:
@@ -38,26 +59,32 @@ class Discovery:
 
 @torch.no_grad()
 def discover(
-    model: AutoEncoder,
+    model: ObjectModel,
     images: Images,
     *,
-    k: int | None = None,
+    k: Count | None = None,
     distance_threshold: float | None = None,
     magnitude_threshold: float = THRESHOLD,
+    smooth: bool | int = True,
     seed: int = 0,
 ) -> Discovery:
     """Objects in one image or many, with no labels and no training.
 
-    Images of another size than the model's are resized for it, and its answer is resized back.
+    Images of another size than the model's are resized for it, and its answer is resized back. A
+    model of features answers on a grid coarser than its images: then the labels go from the grid
+    to the images in one step and their stairs are smoothed, and the uncertainty between the grid's
+    points is interpolated.
 
     Args:
         model: A trained model, for instance from :func:`rotating_features.load`.
         images: Torch (c, h, w), NumPy (h, w, c), uint8 or float in [0, 1], or PIL; a batch of
             them, or a list.
-        k: Number of clusters, background included, for k-means.
+        k: Number of clusters, background included, for k-means; or ``"auto"`` to find it.
         distance_threshold: For agglomerative clustering, which finds the number of objects.
             This is the default, with a threshold of 5.
         magnitude_threshold: Features shorter than this have no say.
+        smooth: Whether the labels of a coarse grid are smoothed, by a mode filter with the radius
+            of a grid cell; or the radius in pixels, for any model.
         seed: Decides where k-means starts.
 
     Example:
@@ -95,15 +122,31 @@ def discover(
         labels, uncertainty, centers = cluster(
             orientations, "agglomerative", distance_threshold=threshold
         )
+    labels = resize_labels(sort_labels(labels, centers), (given[0], given[1]))
+    coarse = z.shape[-2:] != model.size
+    if radius := _radius(smooth, given, z.shape[-2:], coarse):
+        labels = mode_filter(labels, radius)
+    if not coarse and given != model.size:
+        reconstruction = F.interpolate(reconstruction, given, mode="bilinear", antialias=True)
+    doubt = uncertainty.unsqueeze(1)
     maps = (
-        _resize(sort_labels(labels, centers).unsqueeze(1).float(), given).squeeze(1).long(),
-        _resize(uncertainty.unsqueeze(1), given).squeeze(1),
+        labels,
+        (_bilinear(doubt, given) if coarse else _resize(doubt, given)).squeeze(1),
         _resize(orientations, given),
-        F.interpolate(reconstruction, given, mode="bilinear", antialias=True)
-        if given != model.size
-        else reconstruction,
+        reconstruction,
     )
     return Discovery(*(m.squeeze(0) if single else m for m in maps))
+
+
+def _radius(smooth: bool | int, given: torch.Size, grid: torch.Size, coarse: bool) -> int:
+    """Of the mode filter: a cell of the grid in pixels, for models that see coarsely."""
+    if isinstance(smooth, bool):
+        return min(given) // min(grid) if smooth and coarse else 0
+    return smooth
+
+
+def _bilinear(x: Tensor, size: torch.Size) -> Tensor:
+    return F.interpolate(x, size, mode="bilinear")
 
 
 def _resize(x: Tensor, size: tuple[int, int] | torch.Size) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset, Labelled
-from rotating_features.evaluate.cluster import Method, cluster, count_clusters, sort_labels
+from rotating_features.evaluate.cluster import Count, Method, cluster, count_clusters, sort_labels
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
 from rotating_features.evaluate.protocols import PROTOCOLS
 from rotating_features.evaluate.semantic import (
@@ -29,7 +29,7 @@ def score(
     images: int | None = None,
     batch_size: int | None = None,
     method: Method = "kmeans",
-    k: int | None = None,
+    k: Count | None = None,
     distance_threshold: float | None = None,
     magnitude_threshold: float = THRESHOLD,
     seed: int = 0,

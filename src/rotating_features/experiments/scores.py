@@ -17,9 +17,20 @@ from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
 
 FILE = "scores.csv"
-SCORES = ("mse", "ari_bg", "mbo_i", "clusters", "uncertainty", "iou", "iou_random", "accuracy")
-"""A row has those that its model can have: without vectors ``mse`` alone, the last three with a
-classifier. The others are empty in the file."""
+SCORES = (
+    "mse",
+    "ari_bg",
+    "mbo_i",
+    "mbo_c",
+    "clusters",
+    "uncertainty",
+    "iou",
+    "iou_random",
+    "accuracy",
+)
+"""A row has those that its model and its images can have: without vectors ``mse`` alone, ``mbo_c``
+with photographs that have classes, the last three with a classifier. The others are empty in the
+file."""
 COLUMNS = ("data", "protocol", "clustering", "image", *SCORES)
 
 Row = dict[str, Any]

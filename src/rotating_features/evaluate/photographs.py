@@ -1,0 +1,161 @@
+"""Scores of photographs, one by one, however their labels were found."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from rotating_features._check import InputError, check_shape
+from rotating_features.data.sample import IGNORE
+from rotating_features.evaluate.cluster import count_clusters
+from rotating_features.evaluate.photo_protocols import (
+    PhotoProtocol,
+    find_protocol,
+    prepare_image,
+    prepare_mask,
+)
+
+Predict = Callable[[Tensor], Tensor | tuple[Tensor, Tensor]]
+"""From images (b, 3, side, side) in [0, 1] to labels of a grid, (b, h, w), counted from 0; or to
+these and how unsure each of them is."""
+SCORES = ("ari_bg", "mbo_i", "mbo_c")
+
+
+class _Photograph(Protocol):
+    """A photograph with the masks it has."""
+
+    @property
+    def image(self) -> Tensor: ...  # (3, h, w) uint8
+
+    @property
+    def instances(self) -> Tensor | None: ...  # (h, w) int64
+
+    @property
+    def classes(self) -> Tensor | None: ...  # (h, w) int64
+
+
+class _Photographs(Protocol):
+    """Photographs by index."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> _Photograph: ...
+
+
+class Prepared(NamedTuple):
+    """A photograph as a protocol wants it, or a batch of them."""
+
+    image: Tensor  # (3, side, side), uint8, or float32 in [0, 1]
+    instances: Tensor  # (mask_side, mask_side) int16, all IGNORE if there were none
+    classes: Tensor  # the same for classes
+
+
+def prepare_masks(photograph: _Photograph, protocol: PhotoProtocol) -> tuple[Tensor, Tensor]:
+    """Instances and classes at the protocol's size, int64; all ``IGNORE`` where there are none.
+
+    What is ignored throughout scores ``nan``.
+    """
+    masks = photograph.instances, photograph.classes
+    nothing = torch.full((protocol.mask_side, protocol.mask_side), IGNORE)
+    instances, classes = (nothing if m is None else prepare_mask(m, protocol) for m in masks)
+    return instances, classes
+
+
+@torch.no_grad()
+def score_photographs(
+    predict: Predict,
+    photographs: _Photographs,
+    protocol: str | PhotoProtocol = "rf2023",
+    *,
+    images: int | None = None,
+    batch_size: int = 32,
+    scores: tuple[str, ...] = SCORES,
+    device: torch.device | str = "cpu",
+    workers: int = 4,
+    kept: dict[int, Prepared] | None = None,
+) -> Iterator[dict[str, dict[str, Tensor]]]:
+    """Scores of every photograph, a batch at a time; the last may be smaller, none is dropped.
+
+    Args:
+        predict: Finds labels, see ``Predict``.
+        photographs: Where they come from.
+        protocol: A name out of ``PHOTO_PROTOCOLS``, or a protocol of one's own.
+        images: Score only the first so many. Default: all.
+        batch_size: Photographs at a time.
+        scores: Which to take: photographs with classes alone have ``("mbo_c",)``.
+        device: Where images go for ``predict``, and where labels are scored.
+        workers: Threads that read photographs while others are scored; up to two batches ahead.
+        kept: Prepared photographs by index, which are not read again; those that are read are
+            added. Pass the same dict, empty at first, to all calls of one dataset and protocol.
+
+    Yields:
+        ``{protocol: {score: (b,) tensor}}`` with the scores asked for, ``clusters``, and
+        ``uncertainty`` if ``predict`` tells it. An image without objects (or classes) has ``nan``.
+    """
+    protocol = find_protocol(protocol)
+    if unknown := set(scores) - set(SCORES):
+        raise InputError(f"scores should be out of {list(SCORES)}, got {sorted(unknown)}.")
+    if min(batch_size, workers) < 1:
+        raise InputError(
+            f"batch_size and workers should be at least 1, got {batch_size}, {workers}."
+        )
+    total = len(photographs) if images is None else min(images, len(photographs))
+    prepare = partial(_prepare, photographs, protocol, kept)
+    for batch in _batches(_ahead(prepare, range(total), workers, 2 * batch_size), batch_size):
+        x, instances, classes = (part.to(device) for part in batch)
+        told = predict(x if x.is_floating_point() else x.float() / 255)
+        labels, doubt = (told, None) if isinstance(told, Tensor) else told
+        check_shape("labels", labels, "b h w", b=len(x), hint="One map for each image.")
+        labels = labels.to(device)
+        found = protocol.score(protocol.fit_labels(labels), instances, classes)
+        row = {name: found[name] for name in scores}
+        row["clusters"] = count_clusters(labels, int(labels.max()) + 1)
+        if doubt is not None:
+            row["uncertainty"] = doubt.flatten(1).mean(1).double()
+        yield {protocol.name: row}
+
+
+def _prepare(
+    photographs: _Photographs, protocol: PhotoProtocol, kept: dict[int, Prepared] | None, index: int
+) -> Prepared:
+    if kept is not None and index in kept:
+        return kept[index]
+    photograph = photographs[index]
+    instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
+    done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
+    if kept is not None:
+        kept[index] = done
+    return done
+
+
+def _ahead(
+    make: Callable[[int], Prepared], indices: Iterable[int], workers: int, ahead: int
+) -> Iterator[Prepared]:
+    """What ``make`` makes, in order, while threads are at work on the next ``ahead``."""
+    waiting: deque[Future[Prepared]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for index in indices:
+                waiting.append(pool.submit(make, index))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()  # whoever stops listening need not wait for the rest
+
+
+def _batches(items: Iterator[Prepared], size: int) -> Iterator[Prepared]:
+    batch: list[Prepared] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield Prepared(*(torch.stack(part) for part in zip(*batch, strict=True)))
+            batch = []
+    if batch:
+        yield Prepared(*(torch.stack(part) for part in zip(*batch, strict=True)))
