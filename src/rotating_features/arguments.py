@@ -9,6 +9,7 @@ import tyro
 from rotating_features.data import SPLITS, Split
 from rotating_features.experiments import Experiment
 from rotating_features.experiments.config import DataConfig, DatasetName, EvaluateConfig, Precision
+from rotating_features.segment import BATCH
 
 Preset = Literal["paper", "quick"]
 
@@ -50,18 +51,20 @@ class EvaluateArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentArgs:
-    """Write object masks for image files."""
+    """Write object masks for image files; what is done already stays done."""
 
     images: tyro.conf.Positional[tuple[Path, ...]]
-    """Image files and folders of them."""
+    """Image files, folders of them, and patterns in quotes such as "photos/*.jpg"."""
     model: Path
     """A run's folder or a model file."""
     out: Path
     """Folder for the masks."""
-    k: int | None = None
-    """Number of clusters, background included, for k-means."""
+    k: int | Literal["auto"] | None = None
+    """Number of clusters, background included, for k-means; auto has it found for each image."""
     distance_threshold: float | None = None
     """For agglomerative clustering, which finds the number itself. Default: 5."""
+    batch_size: int = BATCH
+    """Images that the model gets at once."""
     device: str | None = None
 
 

@@ -4,11 +4,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from torch.nn import functional as F
 
 from rotating_features._check import InputError
-from rotating_features.data.resize import How, center_crop, resize_short, short_size
+from rotating_features.data.resize import (
+    How,
+    center_crop,
+    resize_nearest,
+    resize_short,
+    short_size,
+    sources,
+)
 
 SIZES = st.integers(1, 60)
+
+
+def draw(h: int, w: int, *, b: int = 2) -> torch.Tensor:
+    return torch.randint(-1, 7, (b, h, w), generator=torch.Generator().manual_seed(h * w))
 
 
 @given(SIZES, SIZES, SIZES)
@@ -18,7 +30,13 @@ def test_the_shorter_side_gets_its_length_and_the_longer_follows(h: int, w: int,
     assert abs(tall * w - wide * h) < max(h, w)  # off by less than a pixel
 
 
-@pytest.mark.parametrize("how", ["nearest", "bilinear", "bicubic"])
+def test_the_nearest_pixel_of_an_image_is_pytorchs() -> None:
+    image = torch.randint(256, (3, 30, 41), dtype=torch.uint8)
+    wanted = F.interpolate(image[None].float(), (20, 27), mode="nearest")[0]
+    assert torch.equal(resize_short(image, 20, "nearest").float(), wanted)
+
+
+@pytest.mark.parametrize("how", ["bilinear", "bicubic"])
 def test_images_are_resized_as_pillow_does(how: How) -> None:
     image = torch.randint(256, (3, 30, 41), dtype=torch.uint8)
     picture = Image.fromarray(image.permute(1, 2, 0).numpy())
@@ -64,3 +82,31 @@ def test_as_much_is_cut_off_on_either_side(h: int, w: int, data: st.DataObject) 
 def test_a_crop_larger_than_the_image_is_explained() -> None:
     with pytest.raises(InputError, match=r"crop of 5 pixels should fit .* got one of 4 x 6"):
         center_crop(torch.zeros(3, 4, 6), 5)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@given(SIZES, SIZES, SIZES, SIZES)
+def test_nearest_is_pytorchs(mode, h: int, w: int, height: int, width: int) -> None:
+    x = draw(h, w)
+    theirs = F.interpolate(x.unsqueeze(1).float(), (height, width), mode=mode).squeeze(1).long()
+    assert torch.equal(resize_nearest(x, (height, width), mode), theirs)
+
+
+@given(SIZES, SIZES, SIZES, SIZES)
+def test_nearest_is_pillows(h: int, w: int, height: int, width: int) -> None:
+    x = draw(h, w, b=1)
+    picture = Image.fromarray(x[0].numpy().astype(np.uint8))
+    theirs = np.asarray(picture.resize((width, height), Image.Resampling.NEAREST))
+    ours = resize_nearest(x, (height, width), "pillow")[0]
+    assert np.array_equal(ours.numpy().astype(np.uint8), theirs)
+
+
+def test_corners_and_centres_differ_by_half_a_pixel() -> None:
+    assert sources(8, 4).tolist() == [0, 2, 4, 6]
+    assert sources(8, 4, "nearest-exact").tolist() == [1, 3, 5, 7]
+    assert sources(8, 4, "pillow").tolist() == [1, 3, 5, 7]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int64, torch.bool])
+def test_the_type_is_kept(dtype: torch.dtype) -> None:
+    assert resize_nearest(torch.ones(2, 3, dtype=dtype), (5, 4)).dtype == dtype

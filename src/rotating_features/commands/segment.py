@@ -1,26 +1,57 @@
 """Object masks for image files."""
 
+from contextlib import closing
+from pathlib import Path
+
 import tyro
 from rich.progress import track
 
 from rotating_features.arguments import SegmentArgs
 from rotating_features.commands.screen import PROG, complain, console
 from rotating_features.models import load
-from rotating_features.segment import find_images, segment
+from rotating_features.segment import Segmented, find_images, segment
+from rotating_features.train.interrupt import interruptible
 from rotating_features.train.machine import pick_device
+
+MOST_COMPLAINTS = 20
 
 
 def segment_command(argv: list[str]) -> int:
     args = tyro.cli(SegmentArgs, args=argv, prog=f"{PROG} segment")
     model = load(args.model, device=pick_device(args.device))
     images = find_images(args.images)
-    results = segment(model, images, args.out, k=args.k, distance_threshold=args.distance_threshold)
-    done = list(track(results, "segmenting", total=len(images), console=console))
+    results = segment(
+        model,
+        images,
+        args.out,
+        k=args.k,
+        distance_threshold=args.distance_threshold,
+        batch_size=args.batch_size,
+    )
+    done: list[Segmented] = []
+    with interruptible() as stopped, closing(results):
+        for result in track(results, "segmenting", total=len(images), console=console):
+            done.append(result)
+            if stopped():
+                break
+    if len(done) < len(images):
+        console.print(f"Stopped; what was done is in {args.out}. The same command goes on.")
+        return 130
+    return _tell(done, args.out)
+
+
+def _tell(done: list[Segmented], out: Path) -> int:
+    """Say what was found and what went wrong; the exit status."""
     problems = [result.problem for result in done if result.problem is not None]
     total = sum(result.objects or 0 for result in done)
-    console.print(
-        f"{total} objects in {len(done) - len(problems)} images; masks are in {args.out}."
-    )
-    for problem in problems:
-        complain(problem)
+    good = len(done) - len(problems)
+    console.print(f"{total} objects in {good} image{'s'[: good != 1]}; masks are in {out}.")
+    if skipped := sum(result.skipped for result in done):
+        console.print(f"{skipped} of them were done before, the same way, and are as they were.")
+    for problem in problems[:MOST_COMPLAINTS]:
+        complain(problem.encode(errors="replace").decode())  # names on disk may be no text
+    if len(problems) > MOST_COMPLAINTS:
+        complain(
+            f"{len(problems) - MOST_COMPLAINTS} more could not be read; see {out}/report.json."
+        )
     return 2 if problems else 0

@@ -9,8 +9,7 @@ from PIL import Image, ImageOps
 
 from rotating_features._check import InputError
 
-_filters = Lock()
-"""Filters of warnings belong to the whole process: two threads must not put them back crosswise."""
+_opening = Lock()
 
 
 def open_image(path: str | Path) -> Image.Image:
@@ -20,20 +19,29 @@ def open_image(path: str | Path) -> Image.Image:
         InputError: If it cannot be read, whatever the reason; the message names the file.
     """
     try:
-        with _filters, warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # large is no mistake
-            file = Image.open(path)  # reads no pixels yet
-        with file:
-            return as_rgb(ImageOps.exif_transpose(file))
+        with open_file(path) as file:
+            file.load()
+            ImageOps.exif_transpose(file, in_place=True)  # otherwise a copy, and pictures are large
+            return as_rgb(file)
     except Exception as error:  # what decoders raise on damaged files knows no bounds
         raise InputError(f"{path} cannot be read as an image: {error}") from error
+
+
+def open_file(path: str | Path) -> Image.Image:
+    """The file, opened, its size known and its pixels not yet read; large is no mistake.
+
+    Which warnings are given is a matter of the whole process, so threads open one at a time.
+    """
+    with _opening, warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        return Image.open(path)
 
 
 def as_rgb(picture: Image.Image) -> Image.Image:
     """The picture as RGB, on white where it is transparent."""
     picture = eight_bits(picture)
     if not picture.has_transparency_data:
-        return picture.convert("RGB")
+        return picture if picture.mode == "RGB" else picture.convert("RGB")
     clear = picture.convert("RGBA")
     white = Image.new("RGBA", clear.size, "white")
     return Image.alpha_composite(white, clear).convert("RGB")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features.data.resize import FILTERS, How
+from rotating_features.data.resize import HOWS, How
 from rotating_features.data.workers import Problem
 
 FORMAT = "rotating_features/packed/1"
@@ -203,7 +203,7 @@ def _check_whole(packed: Packed) -> None:
     fits = packed.pixels.shape == (count, 3) and packed.pixels.dtype == torch.uint8
     if not fits or not len(h) == len(w) == len(packed) > 0:
         raise InputError("its parts do not fit together.")
-    if packed.how not in FILTERS:
-        raise InputError(f"it was resized by {packed.how!r}, which is none of {list(FILTERS)}.")
+    if packed.how not in HOWS:
+        raise InputError(f"it was resized by {packed.how!r}, which is none of {list(HOWS)}.")
     if not torch.equal(torch.minimum(h, w), torch.full_like(h, packed.side)):
         raise InputError(f"not every photograph has a shorter side of {packed.side}.")

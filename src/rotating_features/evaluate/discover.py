@@ -34,6 +34,10 @@ class ObjectModel(Protocol):
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
+DISTANCE = 5.0
+"""The threshold of agglomerative clustering, where none is asked for."""
+
+
 @dataclass(frozen=True)
 class Discovery:
     """What a model sees in images; each tensor has the batch in front unless there was one image.
@@ -94,37 +98,17 @@ def discover(
         >>> found.labels.shape
         torch.Size([32, 32])
     """
-    if k is not None and distance_threshold is not None:
-        raise InputError("Pass either k (k-means) or distance_threshold (agglomerative), not both.")
-    if not model.rotation_dim:
-        raise InputError(
-            "discover should get a model whose features point somewhere, "
-            f"got a {type(model).__name__}, whose features are plain numbers.\n"
-            "  Train a rotating or a complex one."
-        )
+    check_request(model, k, distance_threshold)
     x, single = as_batch(images, model.channels)
-    was_training = model.training
-    model.eval()
-    try:
-        device = next(model.parameters()).device
-        given = x.shape[-2:]
-        if given != model.size:
-            x = F.interpolate(x, model.size, mode="bilinear", antialias=True).clamp(0, 1)
-        reconstruction, z = model(x.to(device))
-    finally:
-        model.train(was_training)
-
-    orientations = orientation_map(z, threshold=magnitude_threshold)
-    if k is not None:
-        labels, uncertainty, centers = cluster(orientations, "kmeans", k=k, seed=seed)
-    else:
-        threshold = 5.0 if distance_threshold is None else distance_threshold
-        labels, uncertainty, centers = cluster(
-            orientations, "agglomerative", distance_threshold=threshold
-        )
-    labels = resize_labels(sort_labels(labels, centers), (given[0], given[1]))
-    coarse = z.shape[-2:] != model.size
-    if radius := _radius(smooth, given, z.shape[-2:], coarse):
+    given = x.shape[-2:]
+    if given != model.size:
+        x = F.interpolate(x, model.size, mode="bilinear", antialias=True).clamp(0, 1)
+    reconstruction, orientations = look(model, x, magnitude_threshold=magnitude_threshold)
+    labels, uncertainty = group(orientations, k=k, distance_threshold=distance_threshold, seed=seed)
+    labels = resize_labels(labels, (given[0], given[1]))
+    grid = orientations.shape[-2:]
+    coarse = grid != model.size
+    if radius := _radius(smooth, given, grid, coarse):
         labels = mode_filter(labels, radius)
     if not coarse and given != model.size:
         reconstruction = F.interpolate(reconstruction, given, mode="bilinear", antialias=True)
@@ -136,6 +120,57 @@ def discover(
         reconstruction,
     )
     return Discovery(*(m.squeeze(0) if single else m for m in maps))
+
+
+def check_request(model: ObjectModel, k: Count | None, distance_threshold: float | None) -> None:
+    """Raise ``InputError`` for what no image could answer."""
+    if k is not None and distance_threshold is not None:
+        raise InputError("Pass either k (k-means) or distance_threshold (agglomerative), not both.")
+    if not model.rotation_dim:
+        raise InputError(
+            "discover should get a model whose features point somewhere, "
+            f"got a {type(model).__name__}, whose features are plain numbers.\n"
+            "  Train a rotating or a complex one."
+        )
+
+
+@torch.no_grad()
+def look(
+    model: ObjectModel, x: Tensor, *, magnitude_threshold: float = THRESHOLD
+) -> tuple[Tensor, Tensor]:
+    """What the model draws, and where each place of its grid points: the half before clustering.
+
+    Args:
+        model: As in :func:`discover`.
+        x: Images of the model's size, (b, c, h, w) in [0, 1].
+        magnitude_threshold: As in :func:`discover`.
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        reconstruction, z = model(x.to(next(model.parameters()).device))
+    finally:
+        model.train(was_training)
+    return reconstruction, orientation_map(z, threshold=magnitude_threshold)
+
+
+def group(
+    orientations: Tensor, *, k: Count | None, distance_threshold: float | None, seed: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Labels, named as in :class:`Discovery`, and uncertainty: the half after the model.
+
+    Args:
+        orientations: From :func:`look`, (b, n, h, w); the answers are (b, h, w).
+        k, distance_threshold, seed: As in :func:`discover`.
+    """
+    if k is not None:
+        labels, uncertainty, centers = cluster(orientations, "kmeans", k=k, seed=seed)
+    else:
+        threshold = DISTANCE if distance_threshold is None else distance_threshold
+        labels, uncertainty, centers = cluster(
+            orientations, "agglomerative", distance_threshold=threshold
+        )
+    return sort_labels(labels, centers), uncertainty
 
 
 def _radius(smooth: bool | int, given: torch.Size, grid: torch.Size, coarse: bool) -> int:

@@ -7,22 +7,21 @@ so do the scores of one and the same model. A protocol says them all.
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
 from rotating_features._check import InputError, check_shape
+from rotating_features.data.resize import (
+    Nearest,
+    center_crop,
+    resize_nearest,
+    resize_short,
+    short_size,
+)
 from rotating_features.data.sample import BACKGROUND, IGNORE
 from rotating_features.evaluate.protocols import object_scores
-from rotating_features.evaluate.resize import (
-    Nearest,
-    center,
-    resize_labels,
-    resize_nearest,
-    short_side,
-)
+from rotating_features.evaluate.resize import resize_labels
 from rotating_features.evaluate.smooth import mode_filter
 from rotating_features.metrics import mean_best_overlap
 
@@ -142,24 +141,20 @@ def prepare_image(image: Tensor, protocol: PhotoProtocol) -> Tensor:
     """What the model is shown, (3, h, w) uint8 -> (3, side, side), uint8 or float32 in [0, 1]."""
     check_shape("image", image, "c h w", c=3)
     side = protocol.image_side
-    h, w = short_side(image.shape[1], image.shape[2], side)
-    rows, cols = center(h, side), center(w, side)
-    if protocol.image_resize == "nearest":
-        return resize_nearest(image, (h, w))[:, rows, cols].contiguous()
     if protocol.image_resize == "bicubic":
-        x = F.interpolate(image[None].float() / 255, (h, w), mode="bicubic")[0]
-        return x[:, rows, cols].clamp(0, 1)
-    picture = Image.fromarray(image.movedim(0, -1).contiguous().numpy())
-    pixels = np.asarray(picture.resize((w, h), Image.Resampling.BILINEAR))[rows, cols]
-    return torch.from_numpy(pixels.copy()).movedim(-1, 0).contiguous()
+        size = short_size((image.shape[1], image.shape[2]), side)
+        x = F.interpolate(image[None].float() / 255, size, mode="bicubic")[0]
+        return center_crop(x, side).clamp(0, 1)
+    how = "nearest" if protocol.image_resize == "nearest" else "bilinear"
+    return center_crop(resize_short(image, side, how), side).contiguous()
 
 
 def prepare_mask(mask: Tensor, protocol: PhotoProtocol) -> Tensor:
     """What labels are held against, (h, w) -> (side, side), int64."""
     check_shape("mask", mask, "h w")
     side = protocol.mask_side
-    h, w = short_side(mask.shape[0], mask.shape[1], side)
-    mask = resize_nearest(mask, (h, w), protocol.mask_resize)[center(h, side), center(w, side)]
+    size = short_size((mask.shape[0], mask.shape[1]), side)
+    mask = center_crop(resize_nearest(mask, size, protocol.mask_resize), side)
     if protocol.unlabelled == "background":
         mask = torch.where(mask == IGNORE, BACKGROUND, mask)
     return mask.long().contiguous()

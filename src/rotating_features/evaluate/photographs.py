@@ -4,12 +4,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
+from rotating_features.data.photographs import Photograph, Photographs
 from rotating_features.data.sample import IGNORE
 from rotating_features.evaluate.cluster import count_clusters
 from rotating_features.evaluate.photo_protocols import (
@@ -25,27 +26,6 @@ these and how unsure each of them is."""
 SCORES = ("ari_bg", "mbo_i", "mbo_c")
 
 
-class _Photograph(Protocol):
-    """A photograph with the masks it has."""
-
-    @property
-    def image(self) -> Tensor: ...  # (3, h, w) uint8
-
-    @property
-    def instances(self) -> Tensor | None: ...  # (h, w) int64
-
-    @property
-    def classes(self) -> Tensor | None: ...  # (h, w) int64
-
-
-class _Photographs(Protocol):
-    """Photographs by index."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int, /) -> _Photograph: ...
-
-
 class Prepared(NamedTuple):
     """A photograph as a protocol wants it, or a batch of them."""
 
@@ -54,7 +34,7 @@ class Prepared(NamedTuple):
     classes: Tensor  # the same for classes
 
 
-def prepare_masks(photograph: _Photograph, protocol: PhotoProtocol) -> tuple[Tensor, Tensor]:
+def prepare_masks(photograph: Photograph, protocol: PhotoProtocol) -> tuple[Tensor, Tensor]:
     """Instances and classes at the protocol's size, int64; all ``IGNORE`` where there are none.
 
     What is ignored throughout scores ``nan``.
@@ -68,7 +48,7 @@ def prepare_masks(photograph: _Photograph, protocol: PhotoProtocol) -> tuple[Ten
 @torch.no_grad()
 def score_photographs(
     predict: Predict,
-    photographs: _Photographs,
+    photographs: Photographs,
     protocol: str | PhotoProtocol = "rf2023",
     *,
     images: int | None = None,
@@ -120,7 +100,7 @@ def score_photographs(
 
 
 def _prepare(
-    photographs: _Photographs, protocol: PhotoProtocol, kept: dict[int, Prepared] | None, index: int
+    photographs: Photographs, protocol: PhotoProtocol, kept: dict[int, Prepared] | None, index: int
 ) -> Prepared:
     if kept is not None and index in kept:
         return kept[index]

@@ -1,0 +1,102 @@
+"""Which images to segment, and what their outputs are called."""
+
+import glob
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rotating_features._check import InputError
+from rotating_features.segment.files import is_output
+
+EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
+
+
+def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
+    """Image files in ``paths``, each with the name its output gets.
+
+    Folders are searched through, links among them; a folder that can be reached in several ways,
+    or through itself, is searched once. Patterns such as ``photos/*.jpg`` are those of the shell,
+    ``**`` being any number of folders. What this package wrote is left out.
+
+    A name is relative to the folder that was given, or to a pattern's part without wildcards.
+    """
+    paths = [Path(path) for path in paths]
+    sources: dict[Path, Path] = {}
+    for source, name in (pair for path in paths for pair in _expand(path)):
+        if is_output(source):
+            continue
+        other = sources.setdefault(name, source)
+        if os.path.realpath(other) != os.path.realpath(source):
+            raise InputError(
+                f"{other} and {source} would both be written as {name}.\n"
+                "  Segment them one after the other, into two folders."
+            )
+    if not sources:
+        raise InputError(
+            f"No images found in {', '.join(map(str, paths))}; "
+            f"wanted files ending in {', '.join(sorted(EXTENSIONS))}."
+        )
+    return [(source, name) for name, source in sources.items()]
+
+
+def _expand(path: Path) -> Iterator[tuple[Path, Path]]:
+    if path.is_dir():
+        yield from ((found, found.relative_to(path)) for found in _walk(path))
+    elif os.path.lexists(path):
+        yield path, Path(path.name)
+    elif not glob.has_magic(str(path)):
+        raise InputError(f"There is no image or folder {path}.")
+    else:
+        plain = next(i for i, part in enumerate(path.parts) if glob.has_magic(part))
+        base = Path(*path.parts[:plain])
+        found = _match(path)
+        if not found:
+            raise InputError(f"There is no image or folder like {path}.")
+        yield from ((source, source.relative_to(base)) for source in found)
+
+
+def _match(pattern: Path) -> list[Path]:
+    """Images that a pattern means, or that are in folders it means.
+
+    Python's own ``**`` runs round where folders are linked to each other, so it is ours.
+    """
+    parts = pattern.parts
+    deep = parts.index("**") if "**" in parts else len(parts)
+    tail = [part for part in parts[deep:] if part != "**"]
+    found: set[Path] = set()
+    for match in map(Path, glob.glob(str(Path(*parts[:deep])))):  # noqa: PTH207 (any root)
+        if match.is_dir():
+            inside = _walk(match)
+            found.update(p for p in inside if not tail or p.match(str(Path(*tail))))
+        elif match.suffix.lower() in EXTENSIONS and not tail:
+            found.add(match)
+    return sorted(found)
+
+
+def _walk(top: Path) -> list[Path]:
+    """Image files in a folder and those inside it, sorted; links to folders are followed last.
+
+    So a file is found at its own place, if that is in here, and only then where a link puts it.
+    A folder that may not be read counts as a file: whoever opens it is told so.
+    """
+    found: list[Path] = []
+    seen: set[tuple[int, int]] = set()
+    folders, links = deque([top]), deque[Path]()
+    while folders or links:
+        folder = (folders or links).popleft()
+        try:
+            place = folder.stat()
+            if (place.st_dev, place.st_ino) in seen:
+                continue
+            seen.add((place.st_dev, place.st_ino))
+            inside = sorted(folder.iterdir())
+        except OSError:
+            found.append(folder)
+            continue
+        for entry in inside:
+            if entry.is_dir():
+                (links if entry.is_symlink() else folders).append(entry)
+            elif entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists()):
+                found.append(entry)  # a link that leads nowhere is one, too: it will be named
+    return sorted(found)

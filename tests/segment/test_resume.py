@@ -1,0 +1,221 @@
+"""Stopped or killed at any moment, the next run ends with the files of one never stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rotating_features.models import RotatingAutoEncoder, save
+from rotating_features.segment import find_images, segment
+from rotating_features.segment.journal import read_lines
+
+BATCH = 4
+SCRIPT = """
+import sys, torch
+from pathlib import Path
+from rotating_features.models import load
+from rotating_features.segment import find_images, segment
+torch.set_num_threads(1)
+model, photos, out = sys.argv[1:]
+list(segment(load(model), find_images([photos]), Path(out), k=3, batch_size=4))
+"""
+
+
+def start(model, photos: Path, out: Path, **options):
+    return segment(model, find_images([photos]), out, **{"k": 3, "batch_size": BATCH, **options})
+
+
+def run(model, photos: Path, out: Path, **options) -> list:
+    return list(start(model, photos, out, **options))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def skipped(results: list) -> int:
+    return sum(result.skipped for result in results)
+
+
+def assert_lines_are_true(out: Path) -> None:
+    """What the report says has its files, whole and as it says."""
+    for line in read_lines(out / "objects.jsonl"):
+        with Image.open(out / f"{line['name']}.labels.png") as file:
+            labels = np.array(file)
+        areas = [int((labels == label).sum()) for label in line["labels"]]
+        assert areas == line["areas"]
+        for ending in ("overlay.jpg", "uncertainty.png"):
+            with Image.open(out / f"{line['name']}.{ending}") as file:
+                file.load()
+
+
+def test_a_second_run_does_nothing_again(model, photos: Path, tmp_path: Path, monkeypatch) -> None:
+    once = run(model, photos, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    monkeypatch.setattr("rotating_features.segment.pipeline.load_image", None)  # not to be called
+    twice = run(model, photos, tmp_path / "out")
+    assert (skipped(once), skipped(twice)) == (0, 11)
+    assert [item.objects for item in twice] == [item.objects for item in once]
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 4, 5, 10])
+def test_stopped_anywhere_it_ends_the_same(model, photos, tmp_path, stop_after: int) -> None:
+    run(model, photos, tmp_path / "whole")
+    results = start(model, photos, tmp_path / "parts")
+    for _ in range(stop_after):
+        next(results)
+    results.close()
+    assert_lines_are_true(tmp_path / "parts")
+    left = json.loads((tmp_path / "parts" / "report.json").read_text())["left"]
+    again = run(model, photos, tmp_path / "parts")
+    assert skipped(again) == 11 - left >= stop_after
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_killed_midway_it_ends_the_same(photos: Path, tmp_path: Path) -> None:
+    for i in range(24):
+        picture = Image.effect_noise((50 + i, 40), 80).convert("RGB")
+        picture.save(photos / f"noise-{i:02}.png")
+    model = RotatingAutoEncoder(channels=3, size=(32, 32), hidden_dim=4, rotation_dim=3).eval()
+    save(model, tmp_path / "model.safetensors")
+    words = [tmp_path / "model.safetensors", photos, tmp_path / "killed"]
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, *map(str, words)], env=alone)
+    report = tmp_path / "killed" / "objects.jsonl"
+    deadline = time.monotonic() + 60
+    while not report.exists() or report.read_bytes().count(b"\n") < 9:
+        assert process.poll() is None, "the run ended by itself"
+        assert time.monotonic() < deadline, "the run does not get going"
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert_lines_are_true(tmp_path / "killed")
+    assert 9 <= skipped(run(model, photos, tmp_path / "killed")) < 35
+    run(model, photos, tmp_path / "whole")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    "tail", ['{"image": "photos/0', "{", "\x00\x00\x00", "[1]\n", '{"a": 1}\n']
+)
+def test_a_torn_line_is_dropped(model, photos: Path, tmp_path: Path, tail: str) -> None:
+    run(model, photos, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    report = tmp_path / "out" / "objects.jsonl"
+    report.write_text(report.read_text() + tail)
+    assert skipped(run(model, photos, tmp_path / "out")) == 11
+    assert contents(tmp_path / "out") == before
+
+
+def test_half_of_the_last_line_has_its_image_done_again(model, photos, tmp_path: Path) -> None:
+    run(model, photos, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    report = tmp_path / "out" / "objects.jsonl"
+    report.write_bytes(report.read_bytes()[:-20])
+    assert skipped(run(model, photos, tmp_path / "out")) == 10
+    assert contents(tmp_path / "out") == before
+
+
+def test_other_settings_redo_everything(model, photos: Path, tmp_path: Path) -> None:
+    some = photos / "0[0-2].*"
+    run(model, some, tmp_path / "out")
+    assert skipped(run(model, some, tmp_path / "out", k=4)) == 0
+    assert skipped(run(model, some, tmp_path / "out", k=None)) == 0
+    assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=5.0)) == 3
+    assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=6.0)) == 0
+    assert len(list(read_lines(tmp_path / "out" / "objects.jsonl"))) == 3
+
+
+def test_another_model_redoes_everything(model, photos: Path, tmp_path: Path) -> None:
+    run(model, photos, tmp_path / "out")
+    model.readout.bias.data += 1  # the least that can be another
+    assert skipped(run(model, photos, tmp_path / "out")) == 0
+
+
+def test_another_batch_size_redoes_nothing(model, photos: Path, tmp_path: Path) -> None:
+    run(model, photos, tmp_path / "out")
+    assert skipped(run(model, photos, tmp_path / "out", batch_size=3)) == 11
+
+
+def test_a_changed_file_is_done_again_and_only_that(model, photos: Path, tmp_path: Path) -> None:
+    run(model, photos, tmp_path / "out")
+    Image.new("RGB", (17, 19)).save(photos / "03.jpg")
+    again = run(model, photos, tmp_path / "out")
+    assert [item.source.name for item in again if not item.skipped] == ["03.jpg"]
+    lines = {line["name"]: line for line in read_lines(tmp_path / "out" / "objects.jsonl")}
+    assert len(lines) == 11
+    assert (lines["03.jpg"]["width"], lines["03.jpg"]["height"]) == (17, 19)
+    assert_lines_are_true(tmp_path / "out")
+
+
+def test_a_missing_mask_is_made_again(model, photos: Path, tmp_path: Path) -> None:
+    run(model, photos, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    (tmp_path / "out" / "02.png.overlay.jpg").unlink()
+    assert skipped(run(model, photos, tmp_path / "out")) == 10
+    after = contents(tmp_path / "out")
+    assert after["02.png.overlay.jpg"] == before["02.png.overlay.jpg"]
+
+
+def test_an_image_of_the_same_name_elsewhere_is_another(model, photos, tmp_path: Path) -> None:
+    """Even of the same size and time, as files out of an archive can be."""
+    run(model, photos, tmp_path / "out")
+    other = tmp_path / "others"
+    photos.rename(other)
+    assert skipped(run(model, other, tmp_path / "out")) == 0
+
+
+def test_a_report_keeps_what_other_runs_did(model, photos: Path, tmp_path: Path) -> None:
+    run(model, photos / "00.png", tmp_path / "out")
+    run(model, photos / "01.jpg", tmp_path / "out", k=2)
+    names = [line["name"] for line in read_lines(tmp_path / "out" / "objects.jsonl")]
+    assert names == ["00.png", "01.jpg"]
+    assert len(json.loads((tmp_path / "out" / "coco.json").read_text())["images"]) == 2
+
+
+def test_a_line_goes_before_its_files_change(model, photos, tmp_path: Path, monkeypatch) -> None:
+    """So a kill between two files of an image leaves no line that is half true."""
+    run(model, photos, tmp_path / "out")
+    seen = []
+
+    def look(*_: object) -> None:
+        seen.append(len(list(read_lines(tmp_path / "out" / "objects.jsonl"))))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rotating_features.segment.pipeline.write_pictures", look)
+    with pytest.raises(KeyboardInterrupt):
+        run(model, photos, tmp_path / "out", k=2)
+    assert set(seen) == {0}
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_is_done(
+    model, photos: Path, tmp_path: Path, monkeypatch
+) -> None:
+    """In order, even where later ones were written: the report ends as that of a whole run."""
+    from rotating_features.segment import pipeline
+
+    real = pipeline.write_pictures
+
+    def write(out: Path, name: Path, *words: object) -> None:
+        if name.name == "05.jpg":
+            raise OSError(28, "No space left on device")
+        real(out, name, *words)
+
+    monkeypatch.setattr(pipeline, "write_pictures", write)
+    with pytest.raises(OSError, match="No space"):
+        run(model, photos, tmp_path / "out")
+    lines = [line["name"] for line in read_lines(tmp_path / "out" / "objects.jsonl")]
+    assert lines == ["00.png", "01.jpg", "02.png", "03.jpg", "04.png"]
+    monkeypatch.setattr(pipeline, "write_pictures", real)
+    assert skipped(run(model, photos, tmp_path / "out")) == 5
+    run(model, photos, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
