@@ -137,3 +137,18 @@ def test_a_convolution_without_a_kernel_is_refused_or_falls_back() -> None:
     torch.testing.assert_close(
         convolve(x, weight), convolve_reference(x, weight, (1, 1), (0, 0), None)
     )
+
+
+@pytest.mark.parametrize("height", [1, 3])
+def test_gradients_of_a_column_are_whole_in_bfloat16(height: int) -> None:
+    """PyTorch's own have whatever was in memory before, which is now and then no number."""
+    x = torch.randn(6, height, 1, 4, dtype=torch.bfloat16)
+    weight = torch.randn(4, 4, 3, 3, dtype=torch.bfloat16)
+    for _ in range(20):
+        leaf = weight.clone().requires_grad_()
+        y = convolve(x, leaf, stride=(2, 2), padding=(1, 1))
+        dirt = [torch.full((2**i,), torch.nan) for i in range(3, 13)]
+        del dirt
+        (gradient,) = torch.autograd.grad(y.float().square().sum(), leaf)
+        assert (gradient[..., [0, 2]] == 0).all()  # left and right of it there is nothing
+        assert gradient.isfinite().all()
