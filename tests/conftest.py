@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from PIL import Image
 
 # Threads that wait should sleep: spinning makes small tensors several times slower on busy cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -41,4 +42,49 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         images = rng.random((8, 3, 128, 128), dtype=np.float32)
         labels = rng.integers(0, 7, (8, 16, 16)).repeat(8, 1).repeat(8, 2)
         np.savez(folder / f"clevr_with_masks_{split}.npz", images=images, labels=labels)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of noise in the layout of each dataset of photographs, with masks of two objects."""
+    folder = tmp_path_factory.mktemp("photographs")
+    rng = np.random.default_rng(0)
+
+    def write(path: Path, array: np.ndarray) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(array).save(path)
+
+    def write_pair(image: Path, *masks: Path) -> None:
+        h, w = rng.integers(40, 60, 2)
+        labels = np.zeros((h, w), dtype=np.uint8)
+        labels[4:18, 6:24], labels[20:35, 8:32], labels[4] = 1, 2, 255
+        write(image, rng.integers(256, size=(h, w, 3), dtype=np.uint8))
+        for mask in masks:
+            write(mask, labels)
+
+    voc, food = folder / "voc", folder / "food" / "FoodSeg103"
+    for name in ("a", "b", "c", "d"):
+        kinds = ("SegmentationObject", "SegmentationClass")
+        write_pair(voc / "JPEGImages" / f"{name}.jpg", *(voc / k / f"{name}.png" for k in kinds))
+    lists = voc / "ImageSets" / "Segmentation"
+    lists.mkdir(parents=True)
+    (lists / "trainaug.txt").write_text("a\nb\n")
+    (lists / "val.txt").write_text("c\nd\n")
+    for part in ("train", "test"):
+        for name in ("a", "b"):
+            image = food / "img_dir" / part / f"{name}.jpg"
+            write_pair(image, food / "ann_dir" / part / f"{name}.png")
+            write_pair(folder / "own" / f"{part}-{name}.png")
+    return {"pascal-voc": voc, "foodseg103": food.parent, "folder": folder / "own"}
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vision transformer of no size, as a folder: patches of 8 pixels, 12 channels."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.ViTConfig(**sizes, intermediate_size=8, image_size=32, patch_size=8)
+    folder = tmp_path_factory.mktemp("tiny-vit")
+    transformers.ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder

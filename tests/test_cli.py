@@ -47,11 +47,14 @@ def assert_explained(capsys: pytest.CaptureFixture, status: int, *words: str) ->
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 @pytest.mark.parametrize("preset", ["paper", "quick"])
 def test_every_experiment_trains_evaluates_saves_and_resumes(
-    tmp_path: Path, published: Path, experiment: str, preset: str
+    tmp_path: Path, published: Path, photographs: dict, tiny_backbone: Path, experiment, preset
 ) -> None:
     words = ["train", experiment, "--runs", str(tmp_path), "--preset", preset, *TINY]
     if experiment.startswith(("mnist", "clevr")):
         words += ["--data.path", str(published)]
+    if experiment in photographs:
+        words += ["--data.path", str(photographs[experiment]), "--data.side", "32"]
+        words += ["--model.backbone", str(tiny_backbone)]
     assert main(words) == 0
     folder = tmp_path / experiment / "seed-0"
     expected = {"config.json", "model.safetensors", "trainer.pt", "metrics.jsonl", "scores.csv"}

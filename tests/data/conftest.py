@@ -14,10 +14,6 @@ from PIL import Image
 from rotating_features.data.crc32c import masked_crc32c
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "data: needs real files beside the project, see shared/data")
-
-
 @pytest.fixture(scope="session")
 def records() -> ModuleType:
     """The functions below."""

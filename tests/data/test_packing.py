@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.nn import functional as F
 
 from rotating_features._check import InputError
 from rotating_features.data.image_folder import ImageFolder
 from rotating_features.data.packed import Packed
 from rotating_features.data.packing import pack, packed_name
-from rotating_features.data.photographs import PhotographFiles
+from rotating_features.data.photographs import PhotographFiles, read_image
 from rotating_features.data.resize import How
 
 
@@ -52,6 +53,14 @@ def test_photographs_are_those_of_pillow(photos: Path, how: How, workers: int) -
         size = tuple(max(16, int(x * scale)) for x in picture.size)
         wanted = np.asarray(picture.resize(size, Image.Resampling[how.upper()]))
         assert np.array_equal(packed.image(index).permute(1, 2, 0).numpy(), wanted), name
+
+
+def test_nearest_pixels_are_those_of_pytorch(photos: Path) -> None:
+    packed = pack(ImageFolder(photos), side=16, how="nearest")
+    image = read_image(photos / "0.jpg")
+    size = packed.image(0).shape[1:]
+    wanted = F.interpolate(image[None].float(), size, mode="nearest")[0]
+    assert torch.equal(packed.image(0).float(), wanted)
 
 
 def test_what_is_broken_is_named_and_left_out(photos: Path) -> None:

@@ -25,11 +25,24 @@ def test_cost_grows_with_the_rotation_dimension_and_the_batch() -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_can_be_counted(name: str, published: Path) -> None:
+def test_every_experiment_can_be_counted(
+    name: str, published: Path, photographs: dict, tiny_backbone: Path
+) -> None:
     e = EXPERIMENTS[name]["paper"]
+    if name in photographs:
+        e = dataclasses.replace(e, model=dataclasses.replace(e.model, backbone=str(tiny_backbone)))
     if e.data.dataset.startswith(("mnist", "clevr")):
         e = dataclasses.replace(e, data=DataConfig(dataset=e.data.dataset, path=str(published)))
     assert step_flops(e) > 1e9
+
+
+def test_a_backbone_is_counted_once_and_not_thrice(tiny_backbone: Path) -> None:
+    e = EXPERIMENTS["folder"]["paper"]
+    on_pixels = dataclasses.replace(e, model=dataclasses.replace(e.model, backbone=None))
+    on_features = dataclasses.replace(
+        e, model=dataclasses.replace(e.model, backbone=str(tiny_backbone))
+    )
+    assert step_flops(on_pixels) > step_flops(on_features) > 1e9
 
 
 def test_the_machine_computes_something() -> None:

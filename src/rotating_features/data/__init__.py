@@ -4,11 +4,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from rotating_features._check import InputError
 from rotating_features.data.clevr import Clevr
+from rotating_features.data.food_seg import FoodSeg103
 from rotating_features.data.four_shapes import ColoredFourShapes, FourShapes
+from rotating_features.data.image_folder import ImageFolder
 from rotating_features.data.mnist_shapes import MnistShapes
 from rotating_features.data.multi_dsprites import MultiDSprites, PublishedMultiDSprites
 from rotating_features.data.npz import NpzDataset, npz_name, write_npz
+from rotating_features.data.pascal_voc import PascalVoc
+from rotating_features.data.photographs import Photograph, PhotographFiles, Photographs
 from rotating_features.data.sample import (
     BACKGROUND,
     IGNORE,
@@ -47,19 +52,41 @@ DATASETS: dict[str, Callable[..., ImageDataset]] = {
     "clevr": clevr,
 }
 
+
+def folder(split: Split, folder: str | Path | None = None) -> ImageFolder:  # noqa: ARG001 (one split)
+    """All photographs of a folder, whatever they are wanted for."""
+    if folder is None:
+        raise InputError("A folder of photographs should be named, got none: --data.path FOLDER.")
+    return ImageFolder(folder)
+
+
+PHOTOGRAPHS: dict[str, Callable[..., PhotographFiles]] = {
+    "pascal-voc": PascalVoc,
+    "foodseg103": FoodSeg103,
+    "folder": folder,
+}
+"""Datasets of photographs, whose sizes differ, so that they are resized by whoever uses them."""
+
 __all__ = [
     "BACKGROUND",
     "DATASETS",
     "IGNORE",
+    "PHOTOGRAPHS",
     "SPLITS",
     "Clevr",
     "ColoredFourShapes",
+    "FoodSeg103",
     "FourShapes",
     "ImageDataset",
+    "ImageFolder",
     "Labelled",
     "MnistShapes",
     "MultiDSprites",
     "NpzDataset",
+    "PascalVoc",
+    "Photograph",
+    "PhotographFiles",
+    "Photographs",
     "PublishedMultiDSprites",
     "Sample",
     "Split",

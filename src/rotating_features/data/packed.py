@@ -16,7 +16,7 @@ from rotating_features.data.resize import HOWS, How
 from rotating_features.data.workers import Problem
 
 FORMAT = "rotating_features/packed/1"
-POSITION_BITS = 30
+POSITION_BITS = 20
 
 
 class Packed:
@@ -90,10 +90,10 @@ class Packed:
         - bit 0: whether left and right are exchanged (with ``flip``);
         - bit 1: whether the crop is turned by 90 degrees (with ``quarter_turns``), after that;
         - bit 2: which way, 0 to the left and 1 to the right;
-        - bits 3 to 32: its row, and bits 33 to 62: its column, as fractions of all there are.
+        - bits 3 to 22: its row, and bits 23 to 42: its column, as fractions of all there are.
 
-        With draws from ``torch.randint(2**63 - 1, (b,))``, every position is as likely as any
-        other, to a part in a million.
+        With draws from ``torch.randint(2**43, (b,))``, every position is as likely as any other,
+        to a part in a thousand.
 
         Args:
             indices: (b,) int64, on the device of the photographs.
@@ -192,7 +192,7 @@ class Packed:
 
 
 def _fraction(bits: Tensor, count: Tensor) -> Tensor:
-    """A whole number below ``count`` from the lowest 30 bits."""
+    """A whole number below ``count`` from the lowest 20 bits."""
     return ((bits & ((1 << POSITION_BITS) - 1)) * count) >> POSITION_BITS
 
 

@@ -56,7 +56,7 @@ def pack(
         if isinstance(image, Problem):
             problems.append(image)
         else:
-            pixels += image.permute(1, 2, 0).numpy().data
+            pixels += image.permute(1, 2, 0).contiguous().numpy().data
             sizes.append((image.shape[1], image.shape[2]))
             kept.append(names[done])
         if progress is not None:

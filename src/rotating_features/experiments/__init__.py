@@ -4,6 +4,7 @@ from rotating_features.experiments import (
     colored_shapes,
     four_shapes,
     mnist_shapes,
+    photographs,
     sprites,
     ten_shapes,
 )
@@ -19,6 +20,9 @@ EXPERIMENTS: dict[str, dict[str, Experiment]] = {
     "mnist1shape": {"paper": mnist_shapes.ONE_PAPER, "quick": mnist_shapes.ONE_QUICK},
     "mnist2shape": {"paper": mnist_shapes.TWO_PAPER, "quick": mnist_shapes.TWO_QUICK},
     "multi-dsprites": {"paper": sprites.DSPRITES_PAPER, "quick": sprites.DSPRITES_QUICK},
+    "pascal-voc": {"paper": photographs.PASCAL_PAPER, "quick": photographs.PASCAL_QUICK},
+    "foodseg103": {"paper": photographs.FOOD_PAPER, "quick": photographs.FOOD_QUICK},
+    "folder": {"paper": photographs.FOLDER_PAPER, "quick": photographs.FOLDER_QUICK},
     "clevr": {"paper": sprites.CLEVR_PAPER, "quick": sprites.CLEVR_QUICK},
 }
 

@@ -9,13 +9,25 @@ from typing import Any, cast
 import torch
 
 from rotating_features._check import InputError
-from rotating_features.data import DATASETS, ImageDataset, NpzDataset, Split, npz_name
+from rotating_features.data import (
+    DATASETS,
+    PHOTOGRAPHS,
+    ImageDataset,
+    NpzDataset,
+    Split,
+    npz_name,
+)
 from rotating_features.experiments.config import DataConfig, ModelConfig
 from rotating_features.models import MODELS, AutoEncoder
 
 
 def make_dataset(data: DataConfig, split: Split) -> ImageDataset:
     """Images, drawn or read."""
+    if data.dataset in PHOTOGRAPHS:
+        raise InputError(
+            f"{data.dataset} has photographs, which are not drawn images of one size.\n"
+            "  Train on it, or segment it."
+        )
     make = DATASETS[data.dataset]
     takes = _options(make)
     values = dataclasses.asdict(data)
@@ -35,16 +47,35 @@ def make_model(
     model: ModelConfig, dataset: ImageDataset, *, seed: int, device: torch.device
 ) -> AutoEncoder:
     """A new model for images of this dataset."""
-    torch.manual_seed(seed)  # decides the weights' start; nothing later is drawn from it
-    make: Any = MODELS[model.kind]
-    values = dataclasses.asdict(model) | {"classes": len(getattr(dataset, "class_names", ()))}
-    if "classes" in (takes := _options(make)) and not values["classes"]:
+    if model.backbone is not None:
+        raise InputError(
+            f"Backbones are for photographs ({', '.join(PHOTOGRAPHS)}), got {model.backbone}."
+        )
+    classes = len(getattr(dataset, "class_names", ()))
+    if model.kind == "classifier" and not classes:
         raise InputError(
             "The classifier should get a dataset with classes, for instance mnist1shape; "
             "this one has none."
         )
-    options = {name: value for name, value in values.items() if name in takes}
-    return make(channels=dataset.channels, size=dataset.size, **options).to(device)
+    return build_autoencoder(
+        model,
+        channels=dataset.channels,
+        size=dataset.size,
+        classes=classes,
+        seed=seed,
+        device=device,
+    )
+
+
+def build_autoencoder(
+    model: ModelConfig, *, seed: int, device: torch.device, **sizes: Any
+) -> AutoEncoder:
+    """A new model of the kind asked for; ``sizes`` are what it must know of its input."""
+    torch.manual_seed(seed)  # decides the weights' start; nothing later is drawn from it
+    make: Any = MODELS[model.kind]
+    takes = _options(make)
+    values = dataclasses.asdict(model) | sizes
+    return make(**{name: value for name, value in values.items() if name in takes}).to(device)
 
 
 def _options(make: Any) -> set[str]:

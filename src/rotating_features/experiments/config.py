@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rotating_features._check import InputError
-from rotating_features.evaluate.cluster import Method
+from rotating_features.data.resize import How
+from rotating_features.evaluate.cluster import Count, Method
 from rotating_features.evaluate.orientation import THRESHOLD
+from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.protocols import PROTOCOLS
 
-ProtocolName = Literal["blind", "rf2023"]
+ProtocolName = Literal["blind", "rf2023", "dinosaur", "spot"]
 
 
 DatasetName = Literal[
@@ -21,6 +23,9 @@ DatasetName = Literal[
     "mnist2shape",
     "multi-dsprites",
     "clevr",
+    "pascal-voc",
+    "foodseg103",
+    "folder",
 ]
 Precision = Literal["auto", "float32", "bfloat16"]
 ModelKind = Literal["rotating", "complex", "standard", "classifier"]
@@ -43,8 +48,13 @@ class DataConfig:
     """Draw so many of the shapes in each image, not all. 10Shapes only."""
     digit_edge: bool = False
     """Whether a digit's grey edge belongs to it. MNIST images only."""
+    side: int = 224
+    """Height and width of crops in pixels. Photographs only."""
+    resize: How = "bilinear"
+    """How photographs are resized for training, before they are cropped."""
     path: str | None = None
-    """Where files are: a folder that `rotating-features data` wrote, or a published dataset's."""
+    """Where files are: a folder that `rotating-features data` wrote, a published dataset's, or
+    one of photographs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +69,10 @@ class ModelConfig:
     """Count the rotation bias in the magnitude (paper) or only let it turn (released code)."""
     binding: bool = True
     """Off for the paper's ablation, which leaves chi out: m is then the length of psi."""
+    backbone: str | None = None
+    """A frozen network whose features are autoencoded in place of pixels; photographs only."""
+    position_embedding: bool = True
+    """Off: as the paper's released code ran its backbone, by accident."""
 
     def __post_init__(self) -> None:
         _at_least("rotation_dim", self.rotation_dim, 2)
@@ -103,15 +117,18 @@ class EvaluateConfig:
     images: int | None = None
     """Score only the first so many test images; None for all."""
     cluster: Method = "kmeans"
-    k: int = 5
-    """Clusters for k-means, background included."""
+    k: Count = 5
+    """Clusters for k-means, background included; auto: as many as stand apart."""
     distance_threshold: float = 5.0
     """Distance from which agglomerative clustering joins no more."""
     magnitude_threshold: float = THRESHOLD
     """Features shorter than this have no say."""
+    feature_cache: str | None = None
+    """Folder that keeps a backbone's features of test images, so that it looks at each once."""
 
     def __post_init__(self) -> None:
-        _at_least("k", self.k, 1)
+        if self.k != "auto":
+            _at_least("k", self.k, 1)
         _at_least("magnitude_threshold", self.magnitude_threshold, 0)
         if not self.distance_threshold > 0:
             raise InputError(
@@ -119,10 +136,9 @@ class EvaluateConfig:
             )
         if self.images is not None:
             _at_least("images", self.images, 1)
-        if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
-            raise InputError(
-                f"protocols should be some of {list(PROTOCOLS)}, got {list(self.protocols)}."
-            )
+        known = list(dict.fromkeys([*PROTOCOLS, *PHOTO_PROTOCOLS]))
+        if not self.protocols or not set(self.protocols) <= set(known):
+            raise InputError(f"protocols should be some of {known}, got {list(self.protocols)}.")
 
 
 @dataclass(frozen=True, kw_only=True)

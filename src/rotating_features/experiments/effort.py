@@ -5,8 +5,10 @@ import time
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments.build import make_dataset, make_model
 from rotating_features.experiments.config import Experiment
+from rotating_features.experiments.photo_run import make_photo_model, open_model_backbone
 
 SHARE = {"cuda": 0.14, "cpu": 0.5}
 """Of the speed of large matrix products, what a step of the 4Shapes model reaches in the rows of
@@ -15,17 +17,28 @@ SHARE = {"cuda": 0.14, "cpu": 0.5}
 
 def step_flops(experiment: Experiment) -> float:
     """Multiplications and additions of a step, counted on a model without numbers."""
-    dataset = make_dataset(experiment.data, "test")
-    meta = torch.device("meta")
-    model = make_model(experiment.model, dataset, seed=0, device=meta)
-    x = torch.empty(1, dataset.channels, *dataset.size, device=meta)
+    meta, seen = torch.device("meta"), 0.0
     labels = None
-    if model.needs_labels:
-        labels = torch.empty(1, len(getattr(dataset, "class_names", ())), device=meta)
+    if experiment.data.dataset in PHOTOGRAPHS:
+        side = experiment.data.side
+        backbone = open_model_backbone(experiment.model, torch.device("cpu"))
+        model = make_photo_model(experiment.model, experiment.data, backbone, seed=0, device=meta)
+        x = torch.empty(2, model.channels, *model.size, device=meta)
+        if backbone is not None:
+            with FlopCounterMode(display=False) as counter:
+                backbone.to(meta)(torch.empty(1, 3, side, side, dtype=torch.uint8, device=meta))
+            seen = counter.get_total_flops()
+    else:
+        dataset = make_dataset(experiment.data, "test")
+        model = make_model(experiment.model, dataset, seed=0, device=meta)
+        x = torch.empty(2, dataset.channels, *dataset.size, device=meta)
+        if model.needs_labels:
+            labels = torch.empty(2, len(getattr(dataset, "class_names", ())), device=meta)
     with FlopCounterMode(display=False) as counter:
-        model.loss(x.expand(2, -1, -1, -1), labels=None if labels is None else labels.expand(2, -1))
+        model.loss(x, labels=labels)
     forward = counter.get_total_flops() / 2  # batch normalisation wants two images
-    return 3 * forward * experiment.train.batch_size  # the backward pass is twice the forward
+    # The backward pass is twice the forward; a backbone has none.
+    return (3 * forward + seen) * experiment.train.batch_size
 
 
 def machine_flops(device: torch.device, dtype: torch.dtype) -> float:

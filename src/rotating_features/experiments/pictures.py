@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rotating_features._files import replacing
-from rotating_features.data import ImageDataset, Sample
+from rotating_features.data import PHOTOGRAPHS, ImageDataset, Sample
 from rotating_features.evaluate import cluster, label_pixels, match_randomly, orientation_map
 from rotating_features.evaluate.cluster import sort_labels
 from rotating_features.experiments.build import make_dataset
 from rotating_features.experiments.config import EvaluateConfig
 from rotating_features.experiments.folders import Run
-from rotating_features.models import AutoEncoder, RotatingClassifier, load
+from rotating_features.experiments.photo_pictures import photo_sheet
+from rotating_features.models import AutoEncoder, OnFeatures, RotatingClassifier, load
 from rotating_features.plots import grid, learning_curve, semantic_grid
 from rotating_features.plots.colors import color_image
 from rotating_features.plots.grid import sheet
@@ -70,10 +71,25 @@ def first_images(dataset: ImageDataset, count: int) -> Sample:
 def draw_pictures(run: Run, device: torch.device) -> list[Path]:
     """Draw the run's pictures into its folder; their paths."""
     model = load(run.folder, device=device)
+    title = f"{run.title}: test images after {steps_done(run.folder):,} steps"
+    if isinstance(model, OnFeatures) or run.experiment.data.dataset in PHOTOGRAPHS:
+        data, evaluate = run.experiment.data, run.experiment.evaluate
+        figures = {"objects.png": photo_sheet({"prediction": model}, data, evaluate, title)}
+    else:
+        figures = _figures(model, run, title)
+    figures["learning-curve.png"] = learning_curve(read_metrics(run.folder), title=run.title)
+    paths = []
+    for name, figure in figures.items():
+        with replacing(run.folder / "figures" / name) as partial:
+            figure.savefig(partial, format="png")
+        paths.append(run.folder / "figures" / name)
+    return paths
+
+
+def _figures(model: AutoEncoder, run: Run, title: str) -> dict[str, Figure]:
     dataset = make_dataset(run.experiment.data, "test")
     sample = first_images(dataset, COLUMNS)
     seen = look(model, sample.image, run.experiment.evaluate)
-    title = f"{run.title}: unseen test images after {steps_done(run.folder):,} steps"
     figures = {"objects.png": _objects(sample, seen, title)}
     if seen.classes is not None and sample.classes is not None:
         figures["classes.png"] = semantic_grid(
@@ -83,13 +99,7 @@ def draw_pictures(run: Run, device: torch.device) -> list[Path]:
             names=getattr(dataset, "class_names", ()),
             title=title,
         )
-    figures["learning-curve.png"] = learning_curve(read_metrics(run.folder), title=run.title)
-    paths = []
-    for name, figure in figures.items():
-        with replacing(run.folder / "figures" / name) as partial:
-            figure.savefig(partial, format="png")
-        paths.append(run.folder / "figures" / name)
-    return paths
+    return figures
 
 
 def _objects(sample: Sample, seen: Seen, title: str) -> Figure:

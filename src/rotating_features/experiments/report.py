@@ -26,6 +26,7 @@ from rotating_features.train.together import SIDE_BY_SIDE
 METRICS = {
     "ari_bg": "ARI-BG",
     "mbo_i": "MBO_i",
+    "mbo_c": "MBO_c",
     "mse": "MSE",
     "iou": "IoU",
     "iou_random": "IoU, random",

@@ -2,20 +2,31 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from rich.progress import track
 
 from rotating_features._check import InputError
-from rotating_features.data import SPLITS
-from rotating_features.evaluate import DEFAULT_PROTOCOL, score
+from rotating_features.data import PHOTOGRAPHS, SPLITS
+from rotating_features.evaluate import DEFAULT_PROTOCOL, PROTOCOLS, score
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
 from rotating_features.experiments.build import make_dataset, make_model
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
 from rotating_features.experiments.folders import Run
-from rotating_features.models import AutoEncoder, load
+from rotating_features.experiments.photo_run import (
+    Kept,
+    check_photographs,
+    count_batches,
+    make_feed,
+    make_photo_model,
+    open_model_backbone,
+    score_photo_model,
+)
+from rotating_features.features import Backbone
+from rotating_features.models import AutoEncoder, OnFeatures, load
 from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
 from rotating_features.train.machine import can_compile, pick_compile, pick_precision
@@ -42,14 +53,25 @@ def resolve(experiment: Experiment, device: torch.device) -> Experiment:
 
 def check(experiment: Experiment) -> None:
     """Find mistakes that would only show once training is under way, before a folder is made."""
+    if experiment.data.dataset in PHOTOGRAPHS:
+        pixels = check_photographs(experiment)
+    else:
+        pixels = _check_images(experiment)
+    k = experiment.evaluate.k
+    if experiment.evaluate.cluster == "kmeans" and k != "auto" and k > pixels:
+        raise InputError(f"k should be at most the number of pixels, {pixels}, got k={k}.")
+
+
+def _check_images(experiment: Experiment) -> int:
+    """How many pixels an image has."""
     datasets = [make_dataset(experiment.data, split) for split in SPLITS]
+    if odd := sorted(set(experiment.evaluate.protocols) - set(PROTOCOLS)):
+        raise InputError(
+            f"Drawn images are scored by {', '.join(PROTOCOLS)}, got {', '.join(odd)}."
+        )
     make_model(experiment.model, datasets[0], seed=0, device=torch.device("cpu"))
     Batches(len(datasets[0]), batch_size=experiment.train.batch_size, seed=0)
-    pixels = datasets[0].size[0] * datasets[0].size[1]
-    if experiment.evaluate.cluster == "kmeans" and experiment.evaluate.k > pixels:
-        raise InputError(
-            f"k should be at most the number of pixels, {pixels}, got k={experiment.evaluate.k}."
-        )
+    return datasets[0].size[0] * datasets[0].size[1]
 
 
 def train_runs(runs: list[Run], device: torch.device) -> None:
@@ -61,18 +83,20 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
 
 def _train_together(runs: list[Run], device: torch.device) -> None:
     experiment, t = runs[0].experiment, runs[0].experiment.train
-    dataset = make_dataset(experiment.data, "train")
+    data, model = experiment.data, experiment.model
+    if data.dataset in PHOTOGRAPHS:
+        backbone = open_model_backbone(model, device)
+        images = make_feed(experiment, backbone, device)
+        make = partial(make_photo_model, model, data, backbone)
+        validate = _photo_validation(experiment, backbone)
+    else:
+        images = make_dataset(data, "train")
+        make = partial(make_model, model, images)
+        validate = _validation(experiment)
     seeds = ", ".join(str(run.seed) for run in runs)
     train(
-        [
-            Trainee(
-                make_model(experiment.model, dataset, seed=run.seed, device=device),
-                run.folder,
-                run.seed,
-            )
-            for run in runs
-        ],
-        dataset,
+        [Trainee(make(seed=run.seed, device=device), run.folder, run.seed) for run in runs],
+        images,
         steps=t.steps,
         batch_size=t.batch_size,
         lr=t.lr,
@@ -84,7 +108,7 @@ def _train_together(runs: list[Run], device: torch.device) -> None:
         log_every=t.log_every,
         checkpoint_every=t.checkpoint_every,
         validate_every=t.validate_every,
-        validate=_validation(experiment),
+        validate=validate,
         title=f"{runs[0].name}, seed{'s'[: len(runs) > 1]} {seeds}",
     )
 
@@ -101,19 +125,24 @@ def evaluate_run(
         data: Other test images than the run's own.
     """
     model = load(run.folder, device=device)
-    dataset = make_dataset(data or run.experiment.data, "test")
-    batch_size = suitable_batch_size(model)
-    batches = score(
-        model,
-        dataset,
-        protocols=settings.protocols,
-        images=settings.images,
-        batch_size=batch_size,
-        **_clustering(settings),
-    )
-    total = len(dataset) if settings.images is None else min(settings.images, len(dataset))
-    shown = track(batches, f"scoring seed {run.seed}", total=-(-total // batch_size))
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
+    data = data or run.experiment.data
+    if data.dataset in PHOTOGRAPHS:
+        batches = score_photo_model(model, data, settings, images=settings.images)
+        total = count_batches(data, settings)
+    else:
+        assert isinstance(model, AutoEncoder)
+        dataset, batch_size = make_dataset(data, "test"), suitable_batch_size(model)
+        batches = score(
+            model,
+            dataset,
+            protocols=settings.protocols,
+            images=settings.images,
+            batch_size=batch_size,
+            **_clustering(settings),
+        )
+        total = -(-min(len(dataset), settings.images or len(dataset)) // batch_size)
+    shown = track(batches, f"scoring seed {run.seed}", total=total)
     rows = scores.to_rows(shown, clustering=scores.describe(settings), data=which)
     scores.merge(run.folder, rows)
     return rows
@@ -126,6 +155,29 @@ def _clustering(settings: EvaluateConfig) -> dict[str, Any]:
         "distance_threshold": settings.distance_threshold,
         "magnitude_threshold": settings.magnitude_threshold,
     }
+
+
+def _photo_validation(
+    experiment: Experiment, backbone: Backbone | None
+) -> Callable[[AutoEncoder], dict[str, float]]:
+    data = experiment.data
+    settings = dataclasses.replace(
+        experiment.evaluate, protocols=experiment.evaluate.protocols[:1], feature_cache=None
+    )
+    kept: Kept = {}
+
+    def validate(model: AutoEncoder) -> dict[str, float]:
+        whole = model
+        if backbone is not None:
+            whole = OnFeatures(backbone, model, size=(data.side, data.side))
+        batches = score_photo_model(
+            whole, data, settings, split="val", images=VALIDATION_IMAGES, kept=kept
+        )
+        (summary,) = scores.summarise(scores.to_rows(batches, clustering="")).values()
+        names = ("ari_bg", "mbo_i", "mbo_c", "clusters")
+        return {f"val_{name}": summary[name] for name in names if name in summary}
+
+    return validate
 
 
 def _validation(experiment: Experiment) -> Callable[[AutoEncoder], dict[str, float]]:

@@ -14,7 +14,7 @@ from rotating_features.experiments.pictures import first_images, look
 from rotating_features.experiments.report import METRICS, cell
 from rotating_features.experiments.reproduce import Plan, worse
 from rotating_features.experiments.study import Study
-from rotating_features.models import load
+from rotating_features.models import AutoEncoder, load
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import match_colors, sheet
 from rotating_features.plots.lines import Line, Panel, Point, lines
@@ -139,7 +139,9 @@ def pictures(study: Study, plan: Plan) -> Figure | None:
             rows[f"input{of}"] = color_image(sample.image)
             rows[f"truth{of}"] = color_labels(sample.instances)
             shown = sample.image
-        seen = look(load(folder, device=plan.device), sample.image, case.settings.evaluate)
+        model = load(folder, device=plan.device)
+        assert isinstance(model, AutoEncoder)
+        seen = look(model, sample.image, case.settings.evaluate)
         if seen.objects is None:
             rows[f"{name}, reconstruction"] = color_image(seen.reconstruction)
             continue

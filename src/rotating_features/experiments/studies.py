@@ -232,12 +232,15 @@ FIGURE_UNCERTAINTY = Study(
 def sweep(case: Case) -> Case:
     """The case with trials over k and over the distance threshold."""
     base = dataclasses.replace(case.settings.evaluate, images=2_000)
-    ks = [dataclasses.replace(base, cluster="kmeans", k=k) for k in range(2, base.k + 6)]
+    usual = 5 if base.k == "auto" else base.k
     thresholds = [
         dataclasses.replace(base, cluster="agglomerative", distance_threshold=t)
         for t in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)
     ]
-    trials = [Trial(label="k of k-means", evaluate=e, x=e.k) for e in ks]
+    trials = [
+        Trial(label="k of k-means", x=k, evaluate=dataclasses.replace(base, cluster="kmeans", k=k))
+        for k in range(2, usual + 6)
+    ]
     trials += [
         Trial(label="distance threshold of Ward", evaluate=e, x=e.distance_threshold)
         for e in thresholds

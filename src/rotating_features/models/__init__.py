@@ -8,13 +8,16 @@ from rotating_features.models.flavours import (
     StandardAutoEncoder,
 )
 from rotating_features.models.kinds import MODELS
-from rotating_features.models.store import load, save
+from rotating_features.models.on_features import OnFeatures
+from rotating_features.models.store import Model, load, save
 
 __all__ = [
     "MODELS",
     "AutoEncoder",
     "Classification",
     "ComplexAutoEncoder",
+    "Model",
+    "OnFeatures",
     "Output",
     "RotatingAutoEncoder",
     "RotatingClassifier",

@@ -86,6 +86,8 @@ class AutoEncoder(nn.Module):
     """What the model can be rebuilt from."""
     needs_labels: ClassVar[bool] = False
     """Whether ``loss`` wants to be told which classes are in each image."""
+    origin: dict[str, Any] | None = None
+    """Of an autoencoder of features: what makes them; see :class:`OnFeatures`."""
 
     def __init__(
         self,

@@ -9,23 +9,35 @@ from safetensors.torch import save as to_bytes
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features.features import open_backbone
 from rotating_features.models.autoencoder import AutoEncoder
 from rotating_features.models.kinds import MODELS, kind_of
+from rotating_features.models.on_features import OnFeatures, suitable_dtype
 
+Model = AutoEncoder | OnFeatures
+"""What finds objects: in images of its own size, or in photographs by way of features."""
 FILE = "model.safetensors"
 FORMAT = "rotating_features/1"
 
 
-def save(model: AutoEncoder, path: str | Path) -> None:
-    """Write ``model`` to ``path`` so that :func:`load` needs nothing else."""
+def save(model: Model, path: str | Path) -> None:
+    """Write ``model`` to ``path`` so that :func:`load` needs nothing else.
+
+    Of a backbone the name is written, not the weights.
+    """
+    if isinstance(model, OnFeatures):
+        model.backbone.spec_to_save()
+        model = model.autoencoder
     metadata = {"format": FORMAT, "kind": kind_of(model), "model": json.dumps(model.settings)}
+    if model.origin is not None:
+        metadata["origin"] = json.dumps(model.origin)
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
     with replacing(Path(path)) as partial:
         partial.write_bytes(to_bytes(weights, metadata))
 
 
-def load(run: str | Path, *, device: str | torch.device = "cpu") -> AutoEncoder:
-    """The trained model of a run, ready to use.
+def load(run: str | Path, *, device: str | torch.device = "cpu") -> Model:
+    """The trained model of a run, ready to use; with its backbone, if it was trained on features.
 
     Args:
         run: A run's folder (``runs/4shapes``, ``runs/4shapes/seed-0``) or a safetensors file.
@@ -56,9 +68,14 @@ def load(run: str | Path, *, device: str | torch.device = "cpu") -> AutoEncoder:
     try:
         model = MODELS[kind](**json.loads(metadata["model"]))
         model.load_state_dict(weights)
+        origin = json.loads(metadata["origin"]) if "origin" in metadata else None
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} does not fit the model it describes: {error}") from error
-    return model.to(device).eval()
+    model = model.to(device).eval()
+    if origin is None:
+        return model
+    backbone = open_backbone(**origin["backbone"], dtype=suitable_dtype(device), device=device)
+    return OnFeatures(backbone, model, size=tuple(origin["size"])).eval()
 
 
 def find(run: Path) -> Path:

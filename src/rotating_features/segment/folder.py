@@ -8,7 +8,7 @@ from typing import Literal
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.evaluate.discover import DISTANCE, check_request
-from rotating_features.models import AutoEncoder
+from rotating_features.models import Model
 from rotating_features.segment.coco import write_coco
 from rotating_features.segment.files import SUMMARY, check_folder
 from rotating_features.segment.journal import Journal, made_from, recipe
@@ -20,7 +20,7 @@ BATCH = 16
 
 
 def segment(
-    model: AutoEncoder,
+    model: Model,
     images: Iterable[tuple[Path, Path]],
     out: Path,
     *,

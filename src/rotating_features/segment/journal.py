@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from rotating_features._files import replacing
-from rotating_features.models import AutoEncoder
+from rotating_features.models import Model
 from rotating_features.segment.files import OUTPUTS, REPORT, output
 
 VERSION = 1
@@ -98,7 +98,7 @@ def made_from(source: Path, recipe: str) -> str:
     return _digest(recipe, str(source.absolute()), stat.st_size, stat.st_mtime_ns)
 
 
-def recipe(model: AutoEncoder, k: object, distance_threshold: float | None) -> str:
+def recipe(model: Model, k: object, distance_threshold: float | None) -> str:
     """A name for the model, down to its weights, and the settings."""
     weights = hashlib.blake2b(digest_size=16)
     for name, weight in sorted(model.state_dict().items()):

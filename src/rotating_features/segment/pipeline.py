@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features.evaluate.discover import group, look
-from rotating_features.models import AutoEncoder
+from rotating_features.models import Model
 from rotating_features.segment.blocks import make_blocks
 from rotating_features.segment.files import write_pictures
 from rotating_features.segment.journal import Journal
@@ -53,7 +53,7 @@ class Pipeline:
 
     def __init__(
         self,
-        model: AutoEncoder,
+        model: Model,
         out: Path,
         journal: Journal,
         k: int | Literal["auto"] | None,

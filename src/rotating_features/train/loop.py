@@ -19,6 +19,7 @@ from rotating_features.train.feed import Feed
 from rotating_features.train.interrupt import Interrupted, interruptible
 from rotating_features.train.log import Log
 from rotating_features.train.machine import Precision
+from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.step import Step
 from rotating_features.train.together import Together
 
@@ -33,7 +34,7 @@ class Trainee(NamedTuple):
 
 def train(
     trainees: Sequence[Trainee],
-    dataset: ImageDataset,
+    dataset: ImageDataset | PhotoFeed,
     *,
     steps: int,
     batch_size: int = 64,
@@ -57,7 +58,7 @@ def train(
     Args:
         trainees: The models, on one device.
         dataset: The training images, and their classes if a model needs them; nothing else of it
-            is looked at.
+            is looked at. Of photographs, a feed of crops or of their features.
         steps: Steps in all, those done before included.
         batch_size: Images in a step.
         lr, warmup_steps: The learning rate, and over how many steps it rises to that linearly.
@@ -81,11 +82,20 @@ def train(
             precision=precision,
             compiled=compiled,
         )
-        batches = Batches(len(dataset), batch_size=batch_size, seed=trainee.seed)
+        batches = Batches(
+            len(dataset),
+            batch_size=batch_size,
+            seed=trainee.seed,
+            draws=isinstance(dataset, PhotoFeed),
+        )
         done = min(steps, load_checkpoint(trainee.folder, step))
         team.append(_Member(*trainee, step, batches, done))
     needs_labels = any(member.model.needs_labels for member in team)
-    feed = Feed(dataset, team[0].step.device, labels=needs_labels)
+    feed = (
+        dataset
+        if isinstance(dataset, PhotoFeed)
+        else Feed(dataset, team[0].step.device, labels=needs_labels)
+    )
 
     # Those that a kill left behind the others catch up first.
     for begin, end in pairwise(sorted({*(member.done for member in team), steps})):

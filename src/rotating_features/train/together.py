@@ -7,6 +7,7 @@ from torch import Tensor
 
 from rotating_features.ops.beside import Beside, run_beside
 from rotating_features.train.feed import Feed
+from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.step import Step
 
 SIDE_BY_SIDE = 4
@@ -27,7 +28,7 @@ class Together:
         feed: Where the images come from, and the labels where a model needs them.
     """
 
-    def __init__(self, steps: Sequence[Step], feed: Feed) -> None:
+    def __init__(self, steps: Sequence[Step], feed: Feed | PhotoFeed) -> None:
         self.steps, self.feed = list(steps), feed
         self.device = self.steps[0].device
         self.stride = STRIDE.get(self.device.type, 1)
@@ -55,7 +56,9 @@ class Together:
 class _Graph:
     """A step of all models, recorded once and replayed: no Python, no launches in between."""
 
-    def __init__(self, steps: list[Step], feed: Feed, order: Tensor, capacity: int) -> None:
+    def __init__(
+        self, steps: list[Step], feed: Feed | PhotoFeed, order: Tensor, capacity: int
+    ) -> None:
         device = steps[0].device
         self.steps, self.feed = steps, feed
         self.order = torch.zeros(capacity, *order.shape[1:], dtype=torch.int64, device=device)

@@ -1,0 +1,47 @@
+"""Pictures of runs on photographs: what models find in a few of them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from rotating_features.data.sample import IGNORE
+from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS, prepare_image
+from rotating_features.evaluate.photographs import prepare_masks
+from rotating_features.experiments.config import DataConfig, EvaluateConfig
+from rotating_features.experiments.photo_run import open_photographs, predictor
+from rotating_features.models import Model
+from rotating_features.plots.colors import color_image, color_labels
+from rotating_features.plots.grid import match_colors, sheet
+
+COLUMNS = 8
+
+
+@torch.no_grad()
+def photo_sheet(
+    models: Mapping[str, Model], data: DataConfig, settings: EvaluateConfig, title: str
+) -> Figure:
+    """The first test photographs, their objects if these are known, and what each model finds.
+
+    A photograph is shown as the first protocol crops it, and labels as it scores them.
+    """
+    photographs = open_photographs(data, "test")
+    protocol = PHOTO_PROTOCOLS[settings.protocols[0]].at(data.side)
+    first = [photographs[i] for i in range(min(COLUMNS, len(photographs)))]
+    prepared = [prepare_image(photograph.image, protocol) for photograph in first]
+    x = torch.stack(prepared)
+    x = x if x.is_floating_point() else x / 255
+    masks = [prepare_masks(photograph, protocol) for photograph in first]
+    truth = torch.stack([classes if (ins == IGNORE).all() else ins for ins, classes in masks])
+    rows: dict[str, np.ndarray] = {"input": color_image(x)}
+    known = bool((truth != IGNORE).any())
+    if known:
+        rows["truth"] = color_labels(truth)
+    for name, model in models.items():
+        labels, doubt = predictor(model, settings)(x.to(next(model.parameters()).device))
+        fitted = protocol.fit_labels(labels).cpu().long()
+        rows[name] = color_labels(match_colors(fitted, truth) if known else fitted + 1)
+        if len(models) == 1:
+            rows["uncertainty"] = (doubt / doubt.max().clamp(min=1e-6)).cpu().numpy()
+    return sheet(rows, title=title)

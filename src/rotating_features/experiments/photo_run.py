@@ -1,0 +1,180 @@
+"""What runs on photographs do otherwise: crops, a backbone, scores under protocols of their own."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from rich.progress import Progress
+from torch import Tensor
+
+from rotating_features._check import InputError
+from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
+from rotating_features.data.packing import pack
+from rotating_features.evaluate import cluster
+from rotating_features.evaluate.orientation import orientation_map
+from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
+from rotating_features.evaluate.photographs import Prepared, score_photographs
+from rotating_features.experiments.build import build_autoencoder
+from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
+from rotating_features.features import (
+    Backbone,
+    FeatureCache,
+    Key,
+    cached,
+    hash_image,
+    open_backbone,
+)
+from rotating_features.models import AutoEncoder, Model, OnFeatures
+from rotating_features.models.on_features import suitable_dtype
+from rotating_features.train.photo_feed import PhotoFeed
+
+SCORES: dict[str, tuple[str, ...]] = {
+    "pascal-voc": ("ari_bg", "mbo_i", "mbo_c"),
+    "foodseg103": ("mbo_c",),
+    "folder": (),
+}
+"""What a dataset's masks allow to be scored."""
+BATCH = 32
+
+
+def open_photographs(data: DataConfig, split: Split) -> PhotographFiles:
+    """The files of a split."""
+    return PHOTOGRAPHS[data.dataset](split, data.path)
+
+
+def open_model_backbone(model: ModelConfig, device: torch.device) -> Backbone | None:
+    """The network whose features the model takes, if it does not take pixels."""
+    if model.backbone is None:
+        return None
+    return open_backbone(
+        model.backbone,
+        position_embedding=model.position_embedding,
+        dtype=suitable_dtype(device),
+        device=device,
+    )
+
+
+def make_photo_model(
+    model: ModelConfig,
+    data: DataConfig,
+    backbone: Backbone | None,
+    *,
+    seed: int,
+    device: torch.device,
+) -> AutoEncoder:
+    """A new model for crops of photographs, or for a backbone's features of them."""
+    size = (data.side, data.side)
+    if backbone is None:
+        return build_autoencoder(model, channels=3, size=size, seed=seed, device=device)
+    autoencoder = build_autoencoder(
+        model,
+        channels=backbone.channels,
+        size=backbone.grid(size),
+        features=True,
+        seed=seed,
+        device=device,
+    )
+    return OnFeatures(backbone, autoencoder, size=size).autoencoder  # which now knows its origin
+
+
+def check_photographs(experiment: Experiment) -> int:
+    """Find mistakes before a folder is made; how many places a grid has."""
+    data, model, evaluate = experiment.data, experiment.model, experiment.evaluate
+    for split in ("train", "test"):
+        open_photographs(data, split)
+    if model.kind == "classifier":
+        raise InputError("Photographs come without classes to learn from, got kind=classifier.")
+    if odd := sorted(set(evaluate.protocols) - set(PHOTO_PROTOCOLS)):
+        raise InputError(
+            f"Photographs are scored by {', '.join(PHOTO_PROTOCOLS)}, got {', '.join(odd)}.\n"
+            "  Choose with --evaluate.protocols."
+        )
+    cpu = torch.device("cpu")
+    made = make_photo_model(model, data, open_model_backbone(model, cpu), seed=0, device=cpu)
+    return made.size[0] * made.size[1]
+
+
+def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.device) -> PhotoFeed:
+    """All training photographs on the device, decoded once."""
+    data = experiment.data
+    photographs = open_photographs(data, "train")
+    with Progress() as bar:
+        task = bar.add_task("reading photographs", total=len(photographs))
+        packed = pack(
+            photographs,
+            side=data.side,
+            how=data.resize,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+        for problem in packed.problems:
+            bar.console.print(f"Left out: {problem.problem}", soft_wrap=True)
+    return PhotoFeed(
+        packed,
+        device,
+        size=data.side,
+        backbone=backbone,
+        quarter_turns=data.dataset == "foodseg103",
+    )
+
+
+Batch = dict[str, dict[str, Tensor]]
+Kept = dict[str, dict[int, Prepared]]
+
+
+def score_photo_model(
+    model: Model,
+    data: DataConfig,
+    settings: EvaluateConfig,
+    *,
+    split: Split = "test",
+    images: int | None = None,
+    kept: Kept | None = None,
+) -> Iterator[Batch]:
+    """Scores of photographs under each protocol, a batch at a time; see ``score_photographs``.
+
+    ``kept`` holds prepared photographs by protocol, for those who score the same ones again.
+    """
+    photographs = open_photographs(data, split)
+    device = next(model.parameters()).device
+    for name in settings.protocols:
+        protocol = PHOTO_PROTOCOLS[name].at(data.side)
+        yield from score_photographs(
+            predictor(model, settings),
+            photographs,
+            protocol,
+            images=images,
+            batch_size=BATCH,
+            scores=SCORES[data.dataset],
+            device=device,
+            kept=None if kept is None else kept.setdefault(name, {}),
+        )
+
+
+def count_batches(data: DataConfig, settings: EvaluateConfig) -> int:
+    """How many batches :func:`score_photo_model` has for the test images."""
+    total = len(open_photographs(data, "test"))
+    total = total if settings.images is None else min(settings.images, total)
+    return -(-total // BATCH) * len(settings.protocols)
+
+
+def predictor(model: Model, settings: EvaluateConfig) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Labels on the model's grid, and how unsure each is."""
+    cache = None if settings.feature_cache is None else FeatureCache(settings.feature_cache)
+
+    def predict(x: Tensor) -> tuple[Tensor, Tensor]:
+        if cache is not None and isinstance(model, OnFeatures):
+            weights = model.backbone.fingerprint()
+            keys = [Key(weights, "none", hash_image(image.cpu())) for image in x]  # as it is given
+            z = model.autoencoder(cached(model.backbone, cache, x, keys)).z
+        else:
+            z = model(x).z
+        if z is None:
+            raise InputError("Objects are found by models whose features are vectors.")
+        labels, doubt, _ = cluster(
+            orientation_map(z, threshold=settings.magnitude_threshold),
+            settings.cluster,
+            k=settings.k,
+            distance_threshold=settings.distance_threshold,
+        )
+        return labels, doubt
+
+    return predict
