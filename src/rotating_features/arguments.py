@@ -99,6 +99,8 @@ class ReproduceArgs:
     """Score only the first so many test images. Default: all."""
     path: Path | None = None
     """Folder of published files, for the studies that need them."""
+    backbone: str | None = None
+    """For studies of photographs: another backbone than the paper's DINO; the result says so."""
     run: Path | None = None
     """For figure-clustering: sweep over this run, not over one of 4Shapes."""
     runs: Path = Path("runs/reproduce")

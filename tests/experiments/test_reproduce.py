@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from rotating_features.cli import main
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, show
 from rotating_features.experiments.config import Experiment
+from rotating_features.experiments.page import page
 from rotating_features.experiments.paper import Claim
+from rotating_features.experiments.photo_studies import PHOTO_STUDIES
 from rotating_features.experiments.reproduce import worse
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study, scaled
@@ -22,10 +25,12 @@ FEW = ["--seeds", "0", "1", "--scale", "0.00002", "--images", "2"]
 
 
 def small(case: Case) -> Case:
-    """The case with a model that takes no time."""
+    """The case with a model and photographs that take no time."""
     model = dataclasses.replace(case.settings.model, hidden_dim=2)
     train = dataclasses.replace(case.settings.train, batch_size=2)
-    settings = dataclasses.replace(case.settings, model=model, train=train)
+    data = dataclasses.replace(case.settings.data, side=32)
+    data = data if case.settings.data.dataset in PHOTOGRAPHS else case.settings.data
+    settings = dataclasses.replace(case.settings, model=model, train=train, data=data)
     return dataclasses.replace(case, settings=settings, trials=case.trials[::9])
 
 
@@ -37,6 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"rotating_features.experiments.reproduce.{what}", lambda *_: 1e9)
     for name, study in STUDIES.items():
         few = tuple(small(case) for case in (study.cases[0], *study.cases[1:][-1:]))
+        few = tuple(map(small, study.cases)) if name in PHOTO_STUDIES else few
         monkeypatch.setitem(STUDIES, name, dataclasses.replace(study, cases=few))
 
 
@@ -48,7 +54,7 @@ def result(name: str) -> dict[str, Any]:
     return json.loads(Path("results", f"{name}-x2e-05.json").read_text())
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", [name for name in STUDIES if name not in PHOTO_STUDIES])
 def test_every_study_runs_and_writes_what_it_found(
     tmp_path: Path, published: Path, name: str
 ) -> None:
@@ -65,6 +71,51 @@ def test_every_study_runs_and_writes_what_it_found(
         assert found["images"] == [2, 2]
     assert (tmp_path / "results" / f"{name}-x2e-05-objects.png").exists()
     assert (tmp_path / "results" / f"{name}-x2e-05.png").exists() == bool(STUDIES[name].axis)
+
+
+@pytest.mark.parametrize("name", PHOTO_STUDIES)
+def test_studies_of_photographs_have_baselines_and_name_their_backbone(
+    tmp_path: Path, photographs: dict, tiny_backbone: Path, name: str, capsys
+) -> None:
+    dataset = WHOLE[name].cases[0].settings.data.dataset
+    files = ["--path", str(photographs[dataset]), "--backbone", str(tiny_backbone)]
+    assert reproduce(name, *files) == 0
+    record = result(f"{name}-{tiny_backbone.name}")
+    assert record["backbone"] == str(tiny_backbone)
+    assert not record["left_out"]
+    counts = []
+    for case in record["cases"]:
+        found = show.main_scores(case["scores"])
+        assert found["images"][0] == 2
+        counts.append(len(found["mbo_c"]["per_seed"]))
+    assert counts == [1, 1, 2, 2, 2, 2]  # of seeds: one label and blocks do not depend on them
+    assert (tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-objects.png").exists()
+    shutil.rmtree(tmp_path / "runs")
+    capsys.readouterr()
+    assert reproduce(name, *files) == 0
+    assert capsys.readouterr().out.count("as found at commit") == 6
+    assert "Features are those of" in page(tmp_path / "results")
+
+
+def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert reproduce("table-pascal", "--path", str(photographs["pascal-voc"])) == 0
+    record = result("table-pascal")
+    assert [case["label"] for case in record["cases"]] == [
+        "one label",
+        "blocks",
+        "rotating features on pixels",
+    ]
+    assert set(record["left_out"]) == {
+        "k-means on features",
+        "complex autoencoder on features",
+        "rotating features on features",
+    }
+
+
+def test_a_backbone_is_for_studies_of_photographs(capsys) -> None:
+    assert reproduce("table-4shapes", "--backbone", "dino-vitb16") == 2
+    assert "has no backbone" in capsys.readouterr().err
 
 
 def test_what_is_done_is_not_done_again(

@@ -13,14 +13,8 @@ from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.page import page
-from rotating_features.experiments.reproduce import (
-    Plan,
-    cost,
-    is_here,
-    known_cases,
-    result_path,
-    run_study,
-)
+from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
+from rotating_features.experiments.reproduce import cost, run_study
 from rotating_features.experiments.studies import STUDIES, sweep
 from rotating_features.experiments.study import Study
 from rotating_features.experiments.theory import THEORY
@@ -43,13 +37,17 @@ def reproduce_command(argv: list[str]) -> int:
         raise InputError(f"seeds should be different numbers from 0 on, got {[*args.seeds]}.")
     device = pick_device(args.device)
     if args.name in THEORY:
-        if args.scale != 1 or args.images or args.path or args.run:
-            raise InputError(f"{args.name} trains nothing. Leave --scale, --images, --path, --run.")
+        if args.scale != 1 or args.images or args.path or args.run or args.backbone:
+            raise InputError(
+                f"{args.name} trains nothing. Leave --scale, --images, --path, --run, --backbone."
+            )
         console.print("Seconds on a GPU, up to a minute or two on a CPU.")
         path, drawn = THEORY[args.name](args.out, ["reproduce", *argv], device)
         console.print("Written:", f"  {path}", *_save({args.name: drawn}, args.out), sep="\n")
         return 0
     study = STUDIES[args.name]
+    if args.backbone and all(case.settings.model.backbone is None for case in study.cases):
+        raise InputError(f"{args.name} has no backbone. Leave --backbone.")
     plan = Plan(
         seeds=args.seeds,
         scale=args.scale,
@@ -58,6 +56,7 @@ def reproduce_command(argv: list[str]) -> int:
         path=args.path,
         runs=args.runs,
         device=device,
+        backbone=args.backbone,
     )
     if args.run is not None:
         study, plan = _of_run(args, study, plan)
@@ -69,7 +68,8 @@ def reproduce_command(argv: list[str]) -> int:
     )
     console.print(show.table(record, study.metrics))
     drawn = {path.stem: show.figure(record, study)}
-    if all(is_here(case, plan) for case in study.cases if case.label not in record["left_out"]):
+    shown = [case for case in study.cases if case.label not in record["left_out"]]
+    if all(is_here(case, plan) for case in shown if case.baseline is None):
         drawn[f"{path.stem}-objects"] = show.pictures(study, plan)
     console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
     return 0

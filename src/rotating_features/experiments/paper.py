@@ -80,3 +80,29 @@ MNIST_SHAPES = {
     },
 }
 """Weakly supervised segmentation by the number of shapes beside the digit."""
+
+
+def _overlaps(*values: float) -> dict[str, Claim]:
+    """Mean and error of MBO_i and MBO_c."""
+    pairs = zip(values[::2], values[1::2], strict=True)
+    return {name: Claim(*pair) for name, pair in zip(("mbo_i", "mbo_c"), pairs, strict=True)}
+
+
+Table = dict[str, dict[str, Claim]]
+"""Rows by name."""
+
+PASCAL: Table = {
+    "one label": {"ari_bg": Claim(0.499, 0.0), **_overlaps(0.205, 0.0, 0.247, 0.0)},
+    "blocks": _overlaps(0.247, 0.0, 0.259, 0.0),
+    "pixels": _overlaps(0.282, 0.006, 0.320, 0.006),
+    "k-means": _overlaps(0.363, 0.0, 0.405, 0.0),
+    "complex": _overlaps(0.329, 0.009, 0.374, 0.010),
+    "rotating": _overlaps(0.407, 0.001, 0.460, 0.001),
+}
+"""Pascal VOC, five seeds, features of DINO."""
+
+FOODSEG: Table = {
+    "blocks": {"mbo_c": Claim(0.296, 0.0)},
+    "rotating": {"mbo_c": Claim(0.484, 0.002)},
+}
+"""FoodSeg103, features of DINO."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from rotating_features.data.sample import IGNORE
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS, prepare_image
@@ -16,6 +17,7 @@ from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import match_colors, sheet
 
 COLUMNS = 8
+SHOWN = 224
 
 
 @torch.no_grad()
@@ -27,19 +29,22 @@ def photo_sheet(
     A photograph is shown as the first protocol crops it, and labels as it scores them.
     """
     photographs = open_photographs(data, "test")
-    protocol = PHOTO_PROTOCOLS[settings.protocols[0]].at(data.side)
+    protocol = PHOTO_PROTOCOLS[settings.protocols[0]]
     first = [photographs[i] for i in range(min(COLUMNS, len(photographs)))]
-    prepared = [prepare_image(photograph.image, protocol) for photograph in first]
-    x = torch.stack(prepared)
-    x = x if x.is_floating_point() else x / 255
+
+    def images(side: int) -> Tensor:
+        x = torch.stack([prepare_image(each.image, protocol.at(side)) for each in first])
+        return x if x.is_floating_point() else x / 255
+
     masks = [prepare_masks(photograph, protocol) for photograph in first]
     truth = torch.stack([classes if (ins == IGNORE).all() else ins for ins, classes in masks])
-    rows: dict[str, np.ndarray] = {"input": color_image(x)}
+    rows: dict[str, np.ndarray] = {"input": color_image(images(SHOWN))}
     known = bool((truth != IGNORE).any())
     if known:
         rows["truth"] = color_labels(truth)
     for name, model in models.items():
-        labels, doubt = predictor(model, settings)(x.to(next(model.parameters()).device))
+        x = images(model.size[0]).to(next(model.parameters()).device)
+        labels, doubt = predictor(model, settings)(x)
         fitted = protocol.fit_labels(labels).cpu().long()
         rows[name] = color_labels(match_colors(fitted, truth) if known else fitted + 1)
         if len(models) == 1:

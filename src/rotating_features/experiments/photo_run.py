@@ -10,11 +10,13 @@ from rotating_features._check import InputError
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
 from rotating_features.data.packing import pack
 from rotating_features.evaluate import cluster
+from rotating_features.evaluate.baselines import block_masks, cluster_features, one_label
 from rotating_features.evaluate.orientation import orientation_map
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.photographs import Prepared, score_photographs
 from rotating_features.experiments.build import build_autoencoder
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
+from rotating_features.experiments.study import Baseline
 from rotating_features.features import (
     Backbone,
     FeatureCache,
@@ -34,6 +36,8 @@ SCORES: dict[str, tuple[str, ...]] = {
 }
 """What a dataset's masks allow to be scored."""
 BATCH = 32
+BLOCKS = 6
+"""Of the block masks: as many as give the paper's scores; it does not say."""
 
 
 def open_photographs(data: DataConfig, split: Split) -> PhotographFiles:
@@ -136,16 +140,53 @@ def score_photo_model(
     photographs = open_photographs(data, split)
     device = next(model.parameters()).device
     for name in settings.protocols:
-        protocol = PHOTO_PROTOCOLS[name].at(data.side)
         yield from score_photographs(
             predictor(model, settings),
             photographs,
-            protocol,
+            PHOTO_PROTOCOLS[name].at(data.side),
             images=images,
             batch_size=BATCH,
             scores=SCORES[data.dataset],
             device=device,
             kept=None if kept is None else kept.setdefault(name, {}),
+        )
+
+
+def protocol_name(name: str, data: DataConfig) -> str:
+    """Under which name scores of images of this size are kept."""
+    return PHOTO_PROTOCOLS[name].at(data.side).name
+
+
+def score_baseline(
+    baseline: Baseline, experiment: Experiment, device: torch.device, *, seed: int
+) -> Iterator[Batch]:
+    """Scores of labels that take no learning, as :func:`score_photo_model` gives them."""
+    data, settings = experiment.data, experiment.evaluate
+    backbone = open_model_backbone(experiment.model, device) if baseline == "k-means" else None
+    k = settings.k
+    if backbone is None and baseline == "k-means":
+        raise InputError("k-means on features should have a backbone to make them, got none.")
+    if k == "auto":
+        raise InputError("Baselines should be told how many clusters there are, got k=auto.")
+    for name in settings.protocols:
+        protocol = PHOTO_PROTOCOLS[name].at(data.side)
+        size = (protocol.mask_side, protocol.mask_side)
+
+        def predict(x: Tensor, size: tuple[int, int] = size) -> Tensor:
+            if backbone is not None:
+                return cluster_features(backbone(x), k, seed=seed).labels
+            if baseline == "blocks":
+                return block_masks(BLOCKS, size).expand(len(x), -1, -1)
+            return one_label(len(x), size)
+
+        yield from score_photographs(
+            predict,
+            open_photographs(data, "test"),
+            protocol,
+            images=settings.images,
+            batch_size=BATCH,
+            scores=SCORES[data.dataset],
+            device=device,
         )
 
 

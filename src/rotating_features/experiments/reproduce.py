@@ -1,10 +1,8 @@
 """A table or figure of the paper, from our own runs: trained, scored, written down, resumable."""
 
-import dataclasses
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,176 +13,45 @@ from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features._files import replacing
 from rotating_features._version import __version__
-from rotating_features.data import SPLITS
-from rotating_features.data.remote import FILES
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
-from rotating_features.experiments.config import (
-    DataConfig,
-    EvaluateConfig,
-    Experiment,
-    Precision,
-    to_dict,
-)
+from rotating_features.experiments.config import DataConfig, EvaluateConfig, to_dict
 from rotating_features.experiments.effort import SHARE, in_words, machine_flops, step_flops
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
-from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
-from rotating_features.experiments.study import Case, Study, scaled
+from rotating_features.experiments.photo_run import (
+    check_photographs,
+    open_photographs,
+    protocol_name,
+    score_baseline,
+)
+from rotating_features.experiments.plan import (
+    Plan,
+    is_known,
+    known_cases,
+    missing,
+    place,
+    result_path,
+)
+from rotating_features.experiments.run import check, evaluate_run, train_runs
+from rotating_features.experiments.study import Case, Study
 from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import describe
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How a study is run here."""
-
-    seeds: tuple[int, ...]
-    scale: float  # of the schedule
-    precision: Precision
-    images: int | None  # to score; all if None
-    path: Path | None  # where published files are
-    runs: Path
-    device: torch.device
-    given: Path | None = None  # a run to be taken as it is, in place of the study's own
-
-    def settings(self, case: Case) -> Experiment:
-        """The case's settings on this machine."""
-        if self.given is not None:
-            evaluate = self.scoring(case.settings.evaluate)
-            return dataclasses.replace(case.settings, evaluate=evaluate)
-        shorter = scaled(case.settings, self.scale)
-        train = dataclasses.replace(shorter.train, precision=self.precision)
-        begun = find_runs(self.folder(case))
-        if begun and self.precision == "auto":  # which may mean something else where it began
-            t = read_run(begun[0]).experiment.train
-            train = dataclasses.replace(train, precision=t.precision, compile=t.compile)
-        experiment = dataclasses.replace(
-            shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
-        )
-        return resolve(experiment, self.device)
-
-    def scoring(self, evaluate: EvaluateConfig) -> EvaluateConfig:
-        few = [count for count in (self.images, evaluate.images) if count is not None]
-        return dataclasses.replace(evaluate, images=min(few, default=None))
-
-    def data(self, case: Case, data: DataConfig | None = None) -> DataConfig:
-        """The images, read from ``path`` if they are made of published files.
-
-        Files may lie in it or in its folder of the dataset's name. Multi-dSprites is drawn unless
-        there is such a folder.
-        """
-        data = data or case.settings.data
-        kind = data.dataset if not data.dataset.startswith("mnist") else "mnist"
-        if self.path is None or kind not in FILES:
-            return data
-        own = self.path / kind
-        if kind == "multi-dsprites" and not own.is_dir():
-            return data
-        return dataclasses.replace(data, path=str(own if own.is_dir() else self.path))
-
-    def name(self, case: Case) -> str:
-        """Of the case's run, which no other case of a study has."""
-        return case.slug if self.given is None else str(self.given)
-
-    def folder(self, case: Case) -> Path:
-        """Where the case's runs live: apart for each length of the schedule and precision."""
-        if self.given is not None:
-            return self.given
-        parts = [case.slug]
-        if self.scale != 1:
-            parts.append(f"x{self.scale:g}")
-        if self.precision != "auto":
-            parts.append(self.precision)
-        return self.runs / "-".join(parts)
-
-
-def missing(case: Case, plan: Plan) -> str | None:
-    """What the case's images lack here, or None."""
-    data = plan.settings(case).data
-    try:
-        for split in SPLITS:
-            make_dataset(data, split)
-    except InputError as error:
-        return str(error)
-    return None
-
-
-def result_path(name: str, plan: Plan, out: Path) -> Path:
-    """Where the study's result is written: apart for each length of the schedule."""
-    return out / (f"{name}.json" if plan.scale == 1 else f"{name}-x{plan.scale:g}.json")
-
-
-def known_cases(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
-    """The study's cases that earlier calls have written down, by the name of their run.
-
-    Those of its own file, and those that another study in the same folder shares with it.
-    """
-    return _of_others(path, study, plan) | _of_own(path, plan)
-
-
-def _of_others(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
-    found = {}
-    for other in sorted(path.parent.glob("*.json")):
-        try:
-            record = json.loads(other.read_text())
-            same = tuple(record["seeds"]) == plan.seeds and record["scale"] == plan.scale
-            cases = {case["run"]: case for case in record["cases"] if same}
-        except (KeyError, TypeError, ValueError):
-            continue  # not a study's, or damaged, which is not this study's concern
-        for case in study.cases:
-            if (name := plan.name(case)) in cases and not case.trials:
-                shared = {name: cases[name] | {"trials": []} | _place(case)}
-                found |= shared if is_known(case, plan, shared) else {}
-    return found
-
-
-def _of_own(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    try:
-        record = json.loads(path.read_text())
-        seeds, cases = record["seeds"], {case["run"]: case for case in record["cases"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} should be the result of a study, but is damaged: {error!r}.\n"
-            "  Move it away, or write to another --out."
-        ) from error
-    if tuple(seeds) != plan.seeds:
-        raise InputError(
-            f"{path} has results of seeds {seeds}, and {[*plan.seeds]} are asked for.\n"
-            "  Ask for the same, or write to another --out."
-        )
-    return cases
-
-
-def is_here(case: Case, plan: Plan) -> bool:
-    """Whether all models of the case are trained and in their folders."""
-    steps = plan.settings(case).train.steps
-    return all(steps_done(plan.folder(case) / f"seed-{seed}") >= steps for seed in plan.seeds)
-
-
-def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
-    """Whether an earlier call did the case as it would be done now, and its models are gone."""
-    before = known.get(plan.name(case))
-    if before is None or is_here(case, plan):
-        return False
-    same = before["settings"] == json.loads(json.dumps(to_dict(plan.settings(case))))
-    return same and len(before["trials"]) == len(case.trials)
 
 
 def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
     """What is still to be trained and how long that may take here, before any of it is."""
     models, steps, work, dtype = 0, 0, 0.0, torch.float32
     for case in study.cases:
-        if is_known(case, plan, known) or missing(case, plan) is not None:
+        if case.baseline or is_known(case, plan, known) or missing(case, plan) is not None:
             continue
         settings = plan.settings(case)
         t = settings.train
-        for seed in plan.seeds:
-            left = t.steps - min(t.steps, steps_done(plan.folder(case) / f"seed-{seed}"))
-            models += left > 0
-            steps += left
-            work += left * step_flops(settings)
+        done = [steps_done(plan.folder(case) / f"seed-{seed}") for seed in plan.seeds]
+        left = [t.steps - min(t.steps, taken) for taken in done]
+        models += sum(each > 0 for each in left)
+        steps += sum(left)
+        work += sum(left) * step_flops(settings) if any(left) else 0
         dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
     if not models:
         return "All models are trained; what is left is scoring."
@@ -227,6 +94,7 @@ def run_study(
         "hardware": describe(),
         "scale": plan.scale,
         "seeds": [*plan.seeds],
+        "backbone": plan.backbone,
     }
     left_out: dict[str, str] = {}
     for case in study.cases:
@@ -238,7 +106,8 @@ def run_study(
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
             left_out[plan.name(case)] = problem.splitlines()[0]
         else:
-            found[plan.name(case)] = _run_case(case, plan, console)
+            run = _run_case if case.baseline is None else _run_baseline
+            found[plan.name(case)] = run(case, plan, console)
         record["left_out"] = {
             c.label: left_out[plan.name(c)]
             for c in study.cases
@@ -274,26 +143,39 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         rows = [_scored(run, evaluate, plan.device, data) for run in runs]
         trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
     seconds = [report.training_seconds(run.folder) for run in runs]
+    return _found(case, plan, summary, trials, seconds)
+
+
+def _run_baseline(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
+    """Scores of labels that take no learning; only those of k-means depend on the seed."""
+    assert case.baseline is not None
+    settings = plan.settings(case)
+    check_photographs(settings)
+    console.print(f"{case.label}: scored")
+    rows = []
+    for seed in plan.seeds if case.baseline == "k-means" else (0,):
+        batches = score_baseline(case.baseline, settings, plan.device, seed=seed)
+        rows.append(scores.to_rows(batches, clustering=case.baseline))
+    return _found(case, plan, report.summarise(rows), [], [])
+
+
+def _found(
+    case: Case,
+    plan: Plan,
+    summary: dict[str, Any],
+    trials: list[dict[str, Any]],
+    seconds: list[float],
+) -> dict[str, Any]:
     return {
-        **_place(case),
+        **place(case),
         "run": plan.name(case),
         "commit": commit(),
         "hardware": describe(),
-        "settings": to_dict(settings),
+        "settings": to_dict(plan.settings(case)),
         "training_seconds": seconds,
         "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
         "scores": summary,
         "trials": trials,
-    }
-
-
-def _place(case: Case) -> dict[str, Any]:
-    """Where the case stands in its study, and what the paper has there."""
-    return {
-        "label": case.label,
-        "group": case.group,
-        "x": case.x,
-        "paper": {metric: claim._asdict() for metric, claim in case.paper.items()},
     }
 
 
@@ -304,19 +186,23 @@ def _scored(
     if data == run.experiment.data:
         data = None
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
-    way, wanted = scores.describe(evaluate), len(make_dataset(data or run.experiment.data, "test"))
+    shown = data or run.experiment.data
+    photographs = shown.dataset in PHOTOGRAPHS
+    wanted = len(open_photographs(shown, "test") if photographs else make_dataset(shown, "test"))
     wanted = min(wanted, evaluate.images or wanted)
+    way = scores.describe(evaluate)
+    names = [protocol_name(name, shown) if photographs else name for name in evaluate.protocols]
 
     def there() -> list[scores.Row]:
         return [
             row
             for row in scores.read(run.folder)
             if (row["data"], row["clustering"]) == (which, way)
-            and row["protocol"] in evaluate.protocols
+            and row["protocol"] in names
             and row["image"] < wanted
         ]
 
-    if len(rows := there()) == wanted * len(evaluate.protocols):
+    if len(rows := there()) == wanted * len(names):
         return rows
     evaluate_run(run, evaluate, device, data=data)
     return there()  # as the file has them, lest a digit change when they are read again

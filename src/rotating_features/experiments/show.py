@@ -9,12 +9,15 @@ from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments.build import make_dataset
+from rotating_features.experiments.photo_pictures import photo_sheet
 from rotating_features.experiments.pictures import first_images, look
+from rotating_features.experiments.plan import Plan
 from rotating_features.experiments.report import METRICS, cell
-from rotating_features.experiments.reproduce import Plan, worse
+from rotating_features.experiments.reproduce import worse
 from rotating_features.experiments.study import Study
-from rotating_features.models import AutoEncoder, load
+from rotating_features.models import AutoEncoder, Model, load
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import match_colors, sheet
 from rotating_features.plots.lines import Line, Panel, Point, lines
@@ -126,6 +129,8 @@ def _lines(record: Record, metric: str) -> list[Line]:
 
 def pictures(study: Study, plan: Plan) -> Figure | None:
     """What the first seed of every case makes of a few test images."""
+    if study.cases[0].settings.data.dataset in PHOTOGRAPHS:
+        return _photographs(study, plan)
     rows: dict[str, np.ndarray] = {}
     shown = None
     for case in study.cases:
@@ -154,6 +159,18 @@ def pictures(study: Study, plan: Plan) -> Figure | None:
             rows[f"{name}, by class"] = color_classes(seen.classes[0])
             rows[f"{name}, by lot"] = color_classes(seen.classes[1])
     return sheet(rows, title=study.title) if rows else None
+
+
+def _photographs(study: Study, plan: Plan) -> Figure | None:
+    models: dict[str, Model] = {}
+    for case in study.cases:
+        folder = plan.folder(case) / f"seed-{plan.seeds[0]}"
+        if case.baseline is None and steps_done(folder):
+            models[case.label] = load(folder, device=plan.device)
+    settings = plan.settings(study.cases[0])
+    if not models:
+        return None
+    return photo_sheet(models, settings.data, settings.evaluate, study.title)
 
 
 def _label(case: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The paper's synthetic studies as data: every table and figure that consists of trained models."""
+"""The paper's studies as data: every table and figure that consists of trained models."""
 
 import dataclasses
 
@@ -11,6 +11,7 @@ from rotating_features.experiments import (
 )
 from rotating_features.experiments import paper as claims
 from rotating_features.experiments.config import Experiment, ModelConfig
+from rotating_features.experiments.photo_studies import PHOTO_STUDIES
 from rotating_features.experiments.study import Case, Study, Trial
 
 
@@ -269,4 +270,5 @@ STUDIES = {
     "ablation-binding": ABLATION_BINDING,
     "figure-uncertainty": FIGURE_UNCERTAINTY,
     "figure-clustering": FIGURE_CLUSTERING,
+    **PHOTO_STUDIES,
 }

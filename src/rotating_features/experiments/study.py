@@ -9,6 +9,8 @@ from rotating_features._check import InputError
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
 from rotating_features.experiments.paper import Claim
 
+Baseline = Literal["one label", "blocks", "k-means"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -35,6 +37,8 @@ class Case:
     """Where it stands on a figure's axis."""
     group: str = ""
     """Its line in a figure, its part of a table."""
+    baseline: Baseline | None = None
+    """What is scored in place of a model; nothing is trained."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,14 +28,16 @@ class Listed(NamedTuple):
     about: str
     open: Callable[..., Backbone]
     arguments: dict[str, Any]
+    side: int = 224
+    """Of images that give a grid of 14 x 14, the paper's."""
 
 
 def _vit(source: str, about: str) -> Listed:
-    return Listed(about, open_vit, {"source": source})
+    return Listed(about, open_vit, {"source": source}, 196 if "dinov2" in source else 224)
 
 
 def _efficientnet(stride: int, about: str) -> Listed:
-    return Listed(about, open_efficientnet, {"stride": stride})
+    return Listed(about, open_efficientnet, {"stride": stride}, 14 * stride)
 
 
 BACKBONES: dict[str, Listed] = {

@@ -1,0 +1,207 @@
+"""How a study is run here: which settings, where its models live, what is known already."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rotating_features._check import InputError
+from rotating_features.data import PHOTOGRAPHS, SPLITS
+from rotating_features.data.remote import FILES
+from rotating_features.experiments.build import make_dataset
+from rotating_features.experiments.config import (
+    DataConfig,
+    EvaluateConfig,
+    Experiment,
+    Precision,
+    to_dict,
+)
+from rotating_features.experiments.folders import find_runs, read_run
+from rotating_features.experiments.photo_run import open_model_backbone, open_photographs
+from rotating_features.experiments.run import resolve
+from rotating_features.experiments.study import Case, Study, scaled
+from rotating_features.features import BACKBONES
+from rotating_features.train.checkpoint import steps_done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a study is run here."""
+
+    seeds: tuple[int, ...]
+    scale: float  # of the schedule
+    precision: Precision
+    images: int | None  # to score; all if None
+    path: Path | None  # where published files are
+    runs: Path
+    device: torch.device
+    given: Path | None = None  # a run to be taken as it is, in place of the study's own
+    backbone: str | None = None  # another than the paper's
+
+    def settings(self, case: Case) -> Experiment:
+        """The case's settings on this machine."""
+        if self.given is not None:
+            evaluate = self.scoring(case.settings.evaluate)
+            return dataclasses.replace(case.settings, evaluate=evaluate)
+        shorter = scaled(case.settings, self.scale)
+        train = dataclasses.replace(shorter.train, precision=self.precision)
+        begun = find_runs(self.folder(case))
+        if begun and self.precision == "auto":  # which may mean something else where it began
+            t = read_run(begun[0]).experiment.train
+            train = dataclasses.replace(train, precision=t.precision, compile=t.compile)
+        experiment = dataclasses.replace(
+            shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
+        )
+        return resolve(self._with_backbone(experiment), self.device)
+
+    def _with_backbone(self, experiment: Experiment) -> Experiment:
+        """With the backbone asked for, and images of the size it wants."""
+        if self.backbone is None or experiment.model.backbone is None:
+            return experiment
+        side = BACKBONES[self.backbone].side if self.backbone in BACKBONES else experiment.data.side
+        return dataclasses.replace(
+            experiment,
+            model=dataclasses.replace(experiment.model, backbone=self.backbone),
+            data=dataclasses.replace(experiment.data, side=side),
+        )
+
+    def scoring(self, evaluate: EvaluateConfig) -> EvaluateConfig:
+        few = [count for count in (self.images, evaluate.images) if count is not None]
+        return dataclasses.replace(evaluate, images=min(few, default=None))
+
+    def data(self, case: Case, data: DataConfig | None = None) -> DataConfig:
+        """The images, read from ``path`` if they are made of published files.
+
+        Files may lie in it or in its folder of the dataset's name. Multi-dSprites is drawn unless
+        there is such a folder.
+        """
+        data = data or case.settings.data
+        kind = data.dataset if not data.dataset.startswith("mnist") else "mnist"
+        if self.path is None or kind not in {**FILES, **PHOTOGRAPHS}:
+            return data
+        own = self.path / kind
+        if kind == "multi-dsprites" and not own.is_dir():
+            return data
+        return dataclasses.replace(data, path=str(own if own.is_dir() else self.path))
+
+    def name(self, case: Case) -> str:
+        """Of the case's run, which no other case of a study has."""
+        if self.given is not None:
+            return str(self.given)
+        if self.backbone is None or case.settings.model.backbone is None:
+            return case.slug
+        return f"{case.slug}-{short_name(self.backbone)}"
+
+    def folder(self, case: Case) -> Path:
+        """Where the case's runs live: apart for each length of the schedule and precision."""
+        if self.given is not None:
+            return self.given
+        parts = [self.name(case)]
+        if self.scale != 1:
+            parts.append(f"x{self.scale:g}")
+        if self.precision != "auto":
+            parts.append(self.precision)
+        return self.runs / "-".join(parts)
+
+
+def missing(case: Case, plan: Plan) -> str | None:
+    """What the case lacks here, images or a backbone, or None."""
+    settings = plan.settings(case)
+    try:
+        for split in SPLITS:
+            if settings.data.dataset in PHOTOGRAPHS:
+                open_photographs(settings.data, split)
+            else:
+                make_dataset(settings.data, split)
+        open_model_backbone(settings.model, torch.device("cpu"))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def result_path(name: str, plan: Plan, out: Path) -> Path:
+    """Where the result is written: apart for each length of the schedule and each backbone."""
+    parts = [name]
+    if plan.backbone is not None:
+        parts.append(short_name(plan.backbone))
+    if plan.scale != 1:
+        parts.append(f"x{plan.scale:g}")
+    return out / f"{'-'.join(parts)}.json"
+
+
+def short_name(backbone: str) -> str:
+    """Of a backbone, for names of files."""
+    return Path(backbone).name
+
+
+def known_cases(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
+    """The study's cases that earlier calls have written down, by the name of their run.
+
+    Those of its own file, and those that another study in the same folder shares with it.
+    """
+    return _of_others(path, study, plan) | _of_own(path, plan)
+
+
+def _of_others(path: Path, study: Study, plan: Plan) -> dict[str, dict[str, Any]]:
+    found = {}
+    for other in sorted(path.parent.glob("*.json")):
+        try:
+            record = json.loads(other.read_text())
+            same = tuple(record["seeds"]) == plan.seeds and record["scale"] == plan.scale
+            cases = {case["run"]: case for case in record["cases"] if same}
+        except (KeyError, TypeError, ValueError):
+            continue  # not a study's, or damaged, which is not this study's concern
+        for case in study.cases:
+            if (name := plan.name(case)) in cases and not case.trials:
+                shared = {name: cases[name] | {"trials": []} | place(case)}
+                found |= shared if is_known(case, plan, shared) else {}
+    return found
+
+
+def _of_own(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    try:
+        record = json.loads(path.read_text())
+        seeds, cases = record["seeds"], {case["run"]: case for case in record["cases"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} should be the result of a study, but is damaged: {error!r}.\n"
+            "  Move it away, or write to another --out."
+        ) from error
+    if tuple(seeds) != plan.seeds:
+        raise InputError(
+            f"{path} has results of seeds {seeds}, and {[*plan.seeds]} are asked for.\n"
+            "  Ask for the same, or write to another --out."
+        )
+    return cases
+
+
+def is_here(case: Case, plan: Plan) -> bool:
+    """Whether all models of the case are trained and in their folders; a baseline has none."""
+    if case.baseline is not None:
+        return False
+    steps = plan.settings(case).train.steps
+    return all(steps_done(plan.folder(case) / f"seed-{seed}") >= steps for seed in plan.seeds)
+
+
+def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
+    """Whether an earlier call did the case as it would be done now, and its models are gone."""
+    before = known.get(plan.name(case))
+    if before is None or is_here(case, plan):
+        return False
+    same = before["settings"] == json.loads(json.dumps(to_dict(plan.settings(case))))
+    return same and len(before["trials"]) == len(case.trials)
+
+
+def place(case: Case) -> dict[str, Any]:
+    """Where the case stands in its study, and what the paper has there."""
+    return {
+        "label": case.label,
+        "group": case.group,
+        "x": case.x,
+        "paper": {metric: claim._asdict() for metric, claim in case.paper.items()},
+    }
