@@ -67,6 +67,18 @@ def test_every_experiment_trains_evaluates_saves_and_resumes(
     assert rf.load(tmp_path / experiment).settings["rotation_dim"] == 2
 
 
+@pytest.mark.parametrize("dataset", ["pascal-voc", "foodseg103", "folder"])
+def test_photographs_can_be_looked_at_but_not_written(
+    tmp_path: Path, photographs: dict, dataset: str, capsys
+) -> None:
+    words = ["data", dataset, "--path", str(photographs[dataset])]
+    assert main([*words, "--picture", str(tmp_path / "look.png")]) == 0
+    assert (tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
+    assert_explained(capsys, main([*words, "--out", str(tmp_path)]), "npz files", "--picture")
+    fetch = main([*words, "--out", str(tmp_path), "--fetch"])
+    assert_explained(capsys, fetch, "cannot be fetched", "--data.path")
+
+
 def test_several_seeds_are_trained_and_averaged(tmp_path: Path) -> None:
     assert train(tmp_path, "--seeds", "0", "3") == 0
     summary = json.loads((tmp_path / "4shapes" / "summary.json").read_text())

@@ -4,16 +4,18 @@ import dataclasses
 from pathlib import Path
 
 import tyro
+from matplotlib.figure import Figure
 from rich.progress import DownloadColumn, Progress
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.arguments import DataArgs
 from rotating_features.commands.screen import PROG, console
-from rotating_features.data import Split, npz_name, write_npz
+from rotating_features.data import PHOTOGRAPHS, Split, npz_name, write_npz
 from rotating_features.data.fetch import FILES, fetch
 from rotating_features.experiments.build import make_dataset
-from rotating_features.experiments.config import DataConfig
+from rotating_features.experiments.config import DataConfig, EvaluateConfig
+from rotating_features.experiments.photo_pictures import photo_sheet
 from rotating_features.experiments.pictures import COLUMNS, first_images
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import sheet
@@ -30,6 +32,11 @@ def data_command(argv: list[str]) -> int:
         raise InputError("Where to? Pass --out FOLDER for files, or --picture FILE.png to look.")
     if args.fetch:
         return _fetch(args.dataset, args.out)
+    if args.dataset in PHOTOGRAPHS:
+        raise InputError(
+            f"{args.dataset} has photographs, which npz files of one size cannot hold.\n"
+            "  Use their own files, with --data.path; to look at them: --picture FILE.png."
+        )
     if args.dataset.startswith("mnist"):
         raise InputError(
             f"{args.dataset} has classes, which npz files of this format cannot hold.\n"
@@ -53,6 +60,9 @@ def data_command(argv: list[str]) -> int:
 
 def _draw(config: DataConfig, path: Path) -> int:
     """Images, depth where there is any, objects and classes."""
+    if config.dataset in PHOTOGRAPHS:
+        figure = photo_sheet({}, config, EvaluateConfig(protocols=("rf2023",)), config.dataset)
+        return _save(figure, path)
     image, instances, classes = first_images(make_dataset(config, "test"), COLUMNS)
     rows = {"image": color_image(image)}
     if image.shape[1] == 4:
@@ -60,14 +70,23 @@ def _draw(config: DataConfig, path: Path) -> int:
     rows["objects"] = color_labels(instances)
     if classes is not None:
         rows["classes"] = color_classes(classes)
+    return _save(sheet(rows, title=config.dataset), path)
+
+
+def _save(figure: Figure, path: Path) -> int:
     with replacing(path) as partial:
-        sheet(rows, title=config.dataset).savefig(partial, format="png")
+        figure.savefig(partial, format="png")
     console.print(f"Written: {path}", soft_wrap=True)
     return 0
 
 
 def _fetch(dataset: str, out: Path) -> int:
     name = "mnist" if dataset.startswith("mnist") else dataset
+    if name in PHOTOGRAPHS:
+        raise InputError(
+            f"{dataset} cannot be fetched. Unpack its files, and name their folder with "
+            "--data.path; what is missing there is said."
+        )
     if name not in FILES:
         raise InputError(f"{dataset} is drawn, so there is nothing to fetch. Leave --fetch.")
     with Progress(*Progress.get_default_columns(), DownloadColumn(), console=console) as bar:

@@ -9,12 +9,14 @@ from rotating_features._check import InputError
 from rotating_features.arguments import EvaluateArgs, ListArgs
 from rotating_features.commands.screen import PROG, console
 from rotating_features.evaluate import PROTOCOLS
+from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, report, scores
 from rotating_features.experiments.config import turns
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
+from rotating_features.features import BACKBONES
 from rotating_features.train.machine import pick_device
 
 
@@ -52,9 +54,15 @@ def list_command(argv: list[str]) -> int:
         console.print(f"  {name}: {study.title} ({study.source})")
     for name, title in TITLES.items():
         console.print(f"  {name}: {title}")
-    console.print("Protocols", style="italic")
+    console.print("Protocols for drawn images", style="italic")
     for name, protocol in PROTOCOLS.items():
         console.print(f"  {name}: {protocol.description}")
+    console.print("Protocols for photographs", style="italic")
+    for name, protocol in PHOTO_PROTOCOLS.items():
+        console.print(f"  {name}: {protocol.description}")
+    console.print("Backbones for photographs", style="italic")
+    for name, backbone in BACKBONES.items():
+        console.print(f"  {name}: {backbone.about}")
     runs = report.run_table(args.runs)
     console.print(runs if runs.row_count else f"No runs in {args.runs} yet.")
     return 0
