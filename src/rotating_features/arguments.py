@@ -8,7 +8,13 @@ import tyro
 
 from rotating_features.data import SPLITS, Split
 from rotating_features.experiments import Experiment
-from rotating_features.experiments.config import DataConfig, DatasetName, EvaluateConfig, Precision
+from rotating_features.experiments.config import (
+    DataConfig,
+    DatasetName,
+    EvaluateConfig,
+    Precision,
+    ProtocolName,
+)
 from rotating_features.segment import BATCH
 
 Preset = Literal["paper", "quick"]
@@ -41,7 +47,7 @@ class EvaluateArgs:
 
     run: tyro.conf.Positional[Path]
     """Folder of a run or of one of its seeds."""
-    protocol: Literal["blind", "rf2023"] | None = None
+    protocol: ProtocolName | None = None
     """How scores are taken. Default: as in training."""
     device: str | None = None
     settings: Annotated[EvaluateConfig, tyro.conf.arg(name="")] = field(

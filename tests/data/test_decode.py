@@ -1,3 +1,4 @@
+import os
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ import pytest
 from PIL import Image
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import as_rgb, open_image
+from rotating_features.data.decode import as_rgb, looks_like_image, open_image
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
 
@@ -61,3 +62,14 @@ def test_threads_leave_the_filters_of_warnings_as_they_were(tmp_path: Path) -> N
     finally:
         sys.setswitchinterval(interval)
     assert list(warnings.filters) == before
+
+
+def test_what_looks_like_an_image_is_decided_once(tmp_path: Path) -> None:
+    """A link to nothing is to be named; a pipe would be waited for."""
+    for name in ("a.JPG", "b.txt", "c"):
+        (tmp_path / name).touch()
+    (tmp_path / "d.png").mkdir()
+    (tmp_path / "e.png").symlink_to("nowhere.png")
+    os.mkfifo(tmp_path / "f.png")
+    found = [path.name for path in sorted(tmp_path.iterdir()) if looks_like_image(path)]
+    assert found == ["a.JPG", "e.png"]

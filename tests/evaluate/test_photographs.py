@@ -173,3 +173,23 @@ def test_labels_for_another_number_of_images_are_explained() -> None:
 def test_wrong_options_are_explained(options) -> None:
     with pytest.raises(InputError, match="should be"):
         collect(Made(), **options)
+
+
+class Damaged(Made):
+    """With files that cannot be read."""
+
+    def __getitem__(self, index: int) -> Photograph:
+        if index in (0, 3):
+            raise InputError(f"{index} cannot be read.")
+        return super().__getitem__(index)
+
+
+def test_broken_photographs_stop_all_unless_told_otherwise() -> None:
+    with pytest.raises(InputError, match="0 cannot be read"):
+        collect(Damaged())
+    whole, kept = collect(Made()), {}
+    for _ in range(2):
+        left = collect(Damaged(), skip_broken=True, kept=kept, batch_size=2)
+        assert sorted(kept) == [1, 2, 4]
+        for name, values in left.items():
+            torch.testing.assert_close(values, whole[name][[1, 2, 4]], equal_nan=True)

@@ -59,3 +59,18 @@ def test_clusterings_are_told_apart() -> None:
         EvaluateConfig(magnitude_threshold=0.3),
     ]
     assert len({scores.describe(way) for way in ways}) == len(ways)
+
+
+def test_images_are_counted_as_dropped_by_whatever_was_asked_for() -> None:
+    """Photographs of food have classes alone; one without any has no score at all."""
+    some, none = torch.tensor([0.5, math.nan]), torch.tensor([math.nan, math.nan])
+
+    def dropped(**values: torch.Tensor) -> float:
+        (summary,) = scores.summarise(scores.to_rows([{"p": values}], clustering="")).values()
+        return summary["dropped"]
+
+    assert dropped(mbo_c=some) == 1
+    assert dropped(ari_bg=some, mbo_c=some) == 1
+    assert dropped(ari_bg=none, mbo_c=some) == 2  # the first has one score, and lacks the other
+    assert dropped(ari_bg=none, mbo_c=none, clusters=torch.tensor([1.0, 2.0])) == 2
+    assert dropped(clusters=none) == 0

@@ -9,7 +9,18 @@ from PIL import Image, ImageOps
 
 from rotating_features._check import InputError
 
+EXTENSIONS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
+"""How files end that are taken for images when a folder is searched."""
+
 _opening = Lock()
+
+
+def looks_like_image(entry: Path) -> bool:
+    """Whether what a search has found is to be opened.
+
+    A link to nothing is, too, so that it will be named; a pipe is not, or one would wait for it.
+    """
+    return entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists())
 
 
 def open_image(path: str | Path) -> Image.Image:

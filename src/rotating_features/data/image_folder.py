@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rotating_features._check import InputError
+from rotating_features.data.decode import EXTENSIONS, looks_like_image
 from rotating_features.data.photographs import Files, Images, PhotographFiles
 from rotating_features.data.workers import Problem, in_order
-
-EXTENSIONS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 
 
 class ImageFolder(PhotographFiles):
@@ -84,8 +83,8 @@ def _search(path: Path, searched: set[tuple[int, int]]) -> Iterator[Path]:
     for entry in _entries(path, searched):
         if entry.is_dir():
             folders.append(entry)
-        elif entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists()):
-            inside.append(entry)  # a link to nothing is kept, to be named; a pipe is not
+        elif looks_like_image(entry):
+            inside.append(entry)
     yield from inside
     for folder in folders:
         yield from _search(folder, searched)

@@ -57,6 +57,7 @@ def score_photographs(
     device: torch.device | str = "cpu",
     workers: int = 4,
     kept: dict[int, Prepared] | None = None,
+    skip_broken: bool = False,
 ) -> Iterator[dict[str, dict[str, Tensor]]]:
     """Scores of every photograph, a batch at a time; the last may be smaller, none is dropped.
 
@@ -71,6 +72,7 @@ def score_photographs(
         workers: Threads that read photographs while others are scored; up to two batches ahead.
         kept: Prepared photographs by index, which are not read again; those that are read are
             added. Pass the same dict, empty at first, to all calls of one dataset and protocol.
+        skip_broken: Whether photographs that cannot be read are passed over, not an error.
 
     Yields:
         ``{protocol: {score: (b,) tensor}}`` with the scores asked for, ``clusters``, and
@@ -84,7 +86,7 @@ def score_photographs(
             f"batch_size and workers should be at least 1, got {batch_size}, {workers}."
         )
     total = len(photographs) if images is None else min(images, len(photographs))
-    prepare = partial(_prepare, photographs, protocol, kept)
+    prepare = partial(_prepare, photographs, protocol, kept, skip_broken)
     for batch in _batches(_ahead(prepare, range(total), workers, 2 * batch_size), batch_size):
         x, instances, classes = (part.to(device) for part in batch)
         told = predict(x if x.is_floating_point() else x.float() / 255)
@@ -100,11 +102,20 @@ def score_photographs(
 
 
 def _prepare(
-    photographs: Photographs, protocol: PhotoProtocol, kept: dict[int, Prepared] | None, index: int
-) -> Prepared:
+    photographs: Photographs,
+    protocol: PhotoProtocol,
+    kept: dict[int, Prepared] | None,
+    skip_broken: bool,
+    index: int,
+) -> Prepared | None:
     if kept is not None and index in kept:
         return kept[index]
-    photograph = photographs[index]
+    try:
+        photograph = photographs[index]
+    except InputError:
+        if skip_broken:
+            return None
+        raise
     instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
     done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
     if kept is not None:
@@ -113,10 +124,10 @@ def _prepare(
 
 
 def _ahead(
-    make: Callable[[int], Prepared], indices: Iterable[int], workers: int, ahead: int
-) -> Iterator[Prepared]:
+    make: Callable[[int], Prepared | None], indices: Iterable[int], workers: int, ahead: int
+) -> Iterator[Prepared | None]:
     """What ``make`` makes, in order, while threads are at work on the next ``ahead``."""
-    waiting: deque[Future[Prepared]] = deque()
+    waiting: deque[Future[Prepared | None]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for index in indices:
@@ -130,9 +141,11 @@ def _ahead(
                 future.cancel()  # whoever stops listening need not wait for the rest
 
 
-def _batches(items: Iterator[Prepared], size: int) -> Iterator[Prepared]:
+def _batches(items: Iterator[Prepared | None], size: int) -> Iterator[Prepared]:
     batch: list[Prepared] = []
     for item in items:
+        if item is None:
+            continue
         batch.append(item)
         if len(batch) == size:
             yield Prepared(*(torch.stack(part) for part in zip(*batch, strict=True)))

@@ -30,17 +30,22 @@ def make_dataset(data: DataConfig, split: Split) -> ImageDataset:
         )
     make = DATASETS[data.dataset]
     takes = _options(make)
+    check_options(data, takes)
     values = dataclasses.asdict(data)
-    defaults = dataclasses.asdict(DataConfig())
-    for name, value in values.items():
-        if name not in {"dataset", "path", *takes} and value != defaults[name]:
-            raise InputError(
-                f"{data.dataset} has no option {name}, got {name}={value}.\n"
-                f"  It has {', '.join(sorted({*takes} - {'split'}))}."
-            )
     if data.path is not None and "path" not in takes:  # drawn, so what was drawn may be read
         return NpzDataset(Path(data.path) / npz_name(data.dataset, split))
     return make(split, **{name: value for name, value in values.items() if name in takes})
+
+
+def check_options(data: DataConfig, takes: set[str]) -> None:
+    """Raise ``InputError`` for a setting that the dataset would not heed."""
+    defaults = dataclasses.asdict(DataConfig())
+    for name, value in dataclasses.asdict(data).items():
+        if name not in {"dataset", "path", *takes} and value != defaults[name]:
+            raise InputError(
+                f"{data.dataset} has no option {name}, got {name}={value}.\n"
+                f"  It has {', '.join(sorted(takes - {'split'}))}."
+            )
 
 
 def make_model(

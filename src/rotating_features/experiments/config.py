@@ -12,8 +12,6 @@ from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.protocols import PROTOCOLS
 
 ProtocolName = Literal["blind", "rf2023", "dinosaur", "spot"]
-
-
 DatasetName = Literal[
     "4shapes",
     "4shapes-rgb",

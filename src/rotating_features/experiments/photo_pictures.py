@@ -1,12 +1,15 @@
 """Pictures of runs on photographs: what models find in a few of them."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from rotating_features._check import InputError
+from rotating_features.data.photographs import Photograph, Photographs
 from rotating_features.data.sample import IGNORE
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS, prepare_image
 from rotating_features.evaluate.photographs import prepare_masks
@@ -30,7 +33,7 @@ def photo_sheet(
     """
     photographs = open_photographs(data, "test")
     protocol = PHOTO_PROTOCOLS[settings.protocols[0]]
-    first = [photographs[i] for i in range(min(COLUMNS, len(photographs)))]
+    first = _first(photographs)
 
     def images(side: int) -> Tensor:
         x = torch.stack([prepare_image(each.image, protocol.at(side)) for each in first])
@@ -50,3 +53,14 @@ def photo_sheet(
         if len(models) == 1:
             rows["uncertainty"] = (doubt / doubt.max().clamp(min=1e-6)).cpu().numpy()
     return sheet(rows, title=title)
+
+
+def _first(photographs: Photographs) -> list[Photograph]:
+    """The first that can be read; training has named the others."""
+    first: list[Photograph] = []
+    for index in range(len(photographs)):
+        with suppress(InputError):
+            first.append(photographs[index])
+        if len(first) == COLUMNS:
+            break
+    return first or [photographs[0]]  # which says why it cannot be read

@@ -9,12 +9,13 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
 from rotating_features.data.packing import pack
+from rotating_features.data.resize import check_resize
 from rotating_features.evaluate import cluster
 from rotating_features.evaluate.baselines import block_masks, cluster_features, one_label
 from rotating_features.evaluate.orientation import orientation_map
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.photographs import Prepared, score_photographs
-from rotating_features.experiments.build import build_autoencoder
+from rotating_features.experiments.build import build_autoencoder, check_options
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
 from rotating_features.experiments.study import Baseline
 from rotating_features.features import (
@@ -27,6 +28,7 @@ from rotating_features.features import (
 )
 from rotating_features.models import AutoEncoder, Model, OnFeatures
 from rotating_features.models.on_features import suitable_dtype
+from rotating_features.train.batches import Batches
 from rotating_features.train.photo_feed import PhotoFeed
 
 SCORES: dict[str, tuple[str, ...]] = {
@@ -35,6 +37,8 @@ SCORES: dict[str, tuple[str, ...]] = {
     "folder": (),
 }
 """What a dataset's masks allow to be scored."""
+OPTIONS = {"side", "resize"}
+"""What can be said of photographs but for where they are."""
 BATCH = 32
 BLOCKS = 6
 """Of the block masks: as many as give the paper's scores; it does not say."""
@@ -82,15 +86,18 @@ def make_photo_model(
 
 def check_photographs(experiment: Experiment) -> int:
     """Find mistakes before a folder is made; how many places a grid has."""
-    data, model, evaluate = experiment.data, experiment.model, experiment.evaluate
-    for split in ("train", "test"):
-        open_photographs(data, split)
+    data, model = experiment.data, experiment.model
+    check_options(data, OPTIONS)
+    check_resize(data.side, data.resize)
+    open_photographs(data, "test")
+    images = open_photographs(data, "train")
+    Batches(len(images), batch_size=experiment.train.batch_size, seed=0, draws=True)
     if model.kind == "classifier":
         raise InputError("Photographs come without classes to learn from, got kind=classifier.")
-    if odd := sorted(set(evaluate.protocols) - set(PHOTO_PROTOCOLS)):
+    if model.kind == "standard":
         raise InputError(
-            f"Photographs are scored by {', '.join(PHOTO_PROTOCOLS)}, got {', '.join(odd)}.\n"
-            "  Choose with --evaluate.protocols."
+            "Photographs are scored by the objects found in them, and a standard model finds none, "
+            "got kind=standard.\n  Its features are no vectors: train a rotating or complex one."
         )
     cpu = torch.device("cpu")
     made = make_photo_model(model, data, open_model_backbone(model, cpu), seed=0, device=cpu)
@@ -135,7 +142,9 @@ def score_photo_model(
 ) -> Iterator[Batch]:
     """Scores of photographs under each protocol, a batch at a time; see ``score_photographs``.
 
-    ``kept`` holds prepared photographs by protocol, for those who score the same ones again.
+    ``kept`` holds prepared photographs by protocol, for those who score the same ones again. Files
+    of a folder that are no images are passed over, as in training; a published split is scored as a
+    whole or not at all.
     """
     photographs = open_photographs(data, split)
     device = next(model.parameters()).device
@@ -149,6 +158,7 @@ def score_photo_model(
             scores=SCORES[data.dataset],
             device=device,
             kept=None if kept is None else kept.setdefault(name, {}),
+            skip_broken=data.dataset == "folder",
         )
 
 
@@ -201,6 +211,7 @@ def predictor(model: Model, settings: EvaluateConfig) -> Callable[[Tensor], tupl
     """Labels on the model's grid, and how unsure each is."""
     cache = None if settings.feature_cache is None else FeatureCache(settings.feature_cache)
 
+    @torch.no_grad()
     def predict(x: Tensor) -> tuple[Tensor, Tensor]:
         if cache is not None and isinstance(model, OnFeatures):
             weights = model.backbone.fingerprint()

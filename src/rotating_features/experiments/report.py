@@ -132,7 +132,8 @@ def run_table(runs: Path) -> Table:
         done = f"{steps_done(folder):,} of {run.experiment.train.steps:,}"
         model = run.experiment.model
         n = str(model.rotation_dim) if turns(model) else model.kind
-        shown.add_row(name, run.name, n, done, "\n".join(best) or "not scored yet")
+        nothing = "-" if found else "not scored yet"
+        shown.add_row(name, run.name, n, done, "\n".join(best) or nothing)
     return shown
 
 

@@ -10,7 +10,7 @@ from rich.progress import track
 
 from rotating_features._check import InputError
 from rotating_features.data import PHOTOGRAPHS, SPLITS
-from rotating_features.evaluate import DEFAULT_PROTOCOL, PROTOCOLS, score
+from rotating_features.evaluate import DEFAULT_PROTOCOL, PHOTO_PROTOCOLS, PROTOCOLS, score
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
 from rotating_features.experiments.build import make_dataset, make_model
@@ -53,6 +53,11 @@ def resolve(experiment: Experiment, device: torch.device) -> Experiment:
 
 def check(experiment: Experiment) -> None:
     """Find mistakes that would only show once training is under way, before a folder is made."""
+    check_protocols(experiment.data, experiment.evaluate)
+    if not experiment.model.position_embedding and experiment.model.backbone is None:
+        raise InputError(
+            "Positions are left out of a backbone's features, got no --model.backbone."
+        )
     if experiment.data.dataset in PHOTOGRAPHS:
         pixels = check_photographs(experiment)
     else:
@@ -62,13 +67,21 @@ def check(experiment: Experiment) -> None:
         raise InputError(f"k should be at most the number of pixels, {pixels}, got k={k}.")
 
 
+def check_protocols(data: DataConfig, settings: EvaluateConfig) -> None:
+    """Raise ``InputError`` if these images are not scored so."""
+    photographs = data.dataset in PHOTOGRAPHS
+    known = PHOTO_PROTOCOLS if photographs else PROTOCOLS
+    if odd := sorted(set(settings.protocols) - set(known)):
+        raise InputError(
+            f"{'Photographs' if photographs else 'Drawn images'} are scored by "
+            f"{', '.join(known)}, got {', '.join(odd)}.\n"
+            "  Choose with --evaluate.protocols or, for evaluate, with --protocol."
+        )
+
+
 def _check_images(experiment: Experiment) -> int:
     """How many pixels an image has."""
     datasets = [make_dataset(experiment.data, split) for split in SPLITS]
-    if odd := sorted(set(experiment.evaluate.protocols) - set(PROTOCOLS)):
-        raise InputError(
-            f"Drawn images are scored by {', '.join(PROTOCOLS)}, got {', '.join(odd)}."
-        )
     make_model(experiment.model, datasets[0], seed=0, device=torch.device("cpu"))
     Batches(len(datasets[0]), batch_size=experiment.train.batch_size, seed=0)
     return datasets[0].size[0] * datasets[0].size[1]
@@ -124,6 +137,7 @@ def evaluate_run(
         device: Where.
         data: Other test images than the run's own.
     """
+    check_protocols(data or run.experiment.data, settings)
     model = load(run.folder, device=device)
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
     data = data or run.experiment.data
@@ -173,9 +187,13 @@ def _photo_validation(
         batches = score_photo_model(
             whole, data, settings, split="val", images=VALIDATION_IMAGES, kept=kept
         )
-        (summary,) = scores.summarise(scores.to_rows(batches, clustering="")).values()
         names = ("ari_bg", "mbo_i", "mbo_c", "clusters")
-        return {f"val_{name}": summary[name] for name in names if name in summary}
+        return {
+            f"val_{name}": summary[name]
+            for summary in scores.summarise(scores.to_rows(batches, clustering="")).values()
+            for name in names
+            if name in summary
+        }
 
     return validate
 

@@ -31,6 +31,8 @@ SCORES = (
 """A row has those that its model and its images can have: without vectors ``mse`` alone, ``mbo_c``
 with photographs that have classes, the last three with a classifier. The others are empty in the
 file."""
+OF_OBJECTS = ("ari_bg", "mbo_i", "mbo_c")
+"""Those that an image without objects has no value for."""
 COLUMNS = ("data", "protocol", "clustering", "image", *SCORES)
 
 Row = dict[str, Any]
@@ -106,7 +108,7 @@ def summarise(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, float]]:
     """Means over images by way of scoring, with the count of images and of those dropped.
 
     A way is (protocol, clustering), and the images if they are not the run's own. An image without
-    objects has no ARI or MBO; it is left out of those means and counted.
+    objects has no ARI or MBO, whichever was asked for; one that is left out of any mean is counted.
     """
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
@@ -129,7 +131,8 @@ def _parse(row: dict[str, Any]) -> Row:
 def _summary(group: list[Row]) -> dict[str, float]:
     there = [name for name in SCORES if name in group[0]]
     means = {name: _mean([row[name] for row in group]) for name in there}
-    lost = sum(math.isnan(row.get("ari_bg", 0.0)) for row in group)
+    asked = [name for name in OF_OBJECTS if name in there]
+    lost = sum(any(math.isnan(row[name]) for name in asked) for row in group)
     return means | {"images": len(group), "dropped": lost}
 
 

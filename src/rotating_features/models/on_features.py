@@ -52,6 +52,7 @@ class OnFeatures(nn.Module):
         self.backbone, self.autoencoder = backbone, autoencoder
         self.size = (size[0], size[1])
         self.rotation_dim = autoencoder.rotation_dim
+        autoencoder.origin = None  # it may have been trained on another's features
         if backbone.spec is not None:
             made_by = {name: value for name, value in backbone.spec.items() if name != "dtype"}
             autoencoder.origin = {"backbone": made_by, "size": [*size]}

@@ -74,8 +74,13 @@ def load(run: str | Path, *, device: str | torch.device = "cpu") -> Model:
     model = model.to(device).eval()
     if origin is None:
         return model
-    backbone = open_backbone(**origin["backbone"], dtype=suitable_dtype(device), device=device)
-    return OnFeatures(backbone, model, size=tuple(origin["size"])).eval()
+    try:
+        backbone = open_backbone(**origin["backbone"], dtype=suitable_dtype(device), device=device)
+        return OnFeatures(backbone, model, size=tuple(origin["size"])).eval()
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} was trained on features that cannot be had here: {error}"
+        ) from error
 
 
 def find(run: Path) -> Path:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rotating_features._check import InputError
+from rotating_features.data.decode import EXTENSIONS, looks_like_image
 from rotating_features.segment.files import is_output
-
-EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 
 
 def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
@@ -97,6 +96,6 @@ def _walk(top: Path) -> list[Path]:
         for entry in inside:
             if entry.is_dir():
                 (links if entry.is_symlink() else folders).append(entry)
-            elif entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists()):
-                found.append(entry)  # a link that leads nowhere is one, too: it will be named
+            elif looks_like_image(entry):
+                found.append(entry)
     return sorted(found)

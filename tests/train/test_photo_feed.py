@@ -1,0 +1,168 @@
+"""Crops and features for training: what a ticket gives, and that nothing else decides it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from rotating_features._check import InputError
+from rotating_features.data.packed import Packed
+from rotating_features.features import Backbone
+from rotating_features.models import OnFeatures, RotatingAutoEncoder
+from rotating_features.train import Step, Trainee, train
+from rotating_features.train.batches import INDEX_BITS
+from rotating_features.train.photo_feed import PhotoFeed
+from rotating_features.train.together import Together
+
+CPU = torch.device("cpu")
+SIDE = 16
+
+
+def make_packed() -> Packed:
+    """Photographs whose pixels all differ: red and green are row and column, blue the index."""
+    sizes = [(SIDE, 40), (30, SIDE), (SIDE, SIDE), (SIDE, 17), (18, SIDE)]
+    pictures = []
+    for index, (h, w) in enumerate(sizes):
+        row, column = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+        blue = torch.full((h, w), index)
+        pictures.append(torch.stack([row, column, blue], -1).view(-1, 3))
+    heights, widths = torch.tensor(sizes).unbind(1)
+    pixels, names = torch.cat(pictures).byte(), [str(index) for index in range(5)]
+    return Packed(pixels, heights.clone(), widths.clone(), names, side=SIDE, how="nearest")
+
+
+def make_feed(size: int = 8, **options) -> PhotoFeed:
+    return PhotoFeed(make_packed(), CPU, size=size, **options)
+
+
+def own_backbone() -> Backbone:
+    torch.manual_seed(3)
+    return Backbone(nn.Conv2d(3, 6, 4, stride=4), channels=6, stride=4)
+
+
+def tickets(count: int, index: int) -> torch.Tensor:
+    draws = np.random.default_rng(count).integers(1 << 43, size=count)
+    return torch.from_numpy(draws << INDEX_BITS | index)
+
+
+def cut(ticket: int, size: int, *, turn: bool) -> np.ndarray:
+    """The crop of a ticket, as the bits are described and as NumPy cuts."""
+    index, draw = ticket % 2**INDEX_BITS, ticket >> INDEX_BITS
+    picture = make_packed().image(index).permute(1, 2, 0).numpy()
+    rows, columns = (side - size + 1 for side in picture.shape[:2])
+    top = (draw >> 3) % 2**20 * rows // 2**20
+    left = (draw >> 23) % 2**20 * columns // 2**20
+    crop = picture[top : top + size, left : left + size]
+    crop = crop[:, ::-1] if draw & 1 else crop
+    if turn and draw & 2:
+        crop = np.rot90(crop, -1 if draw & 4 else 1)
+    return crop.transpose(2, 0, 1)
+
+
+@given(
+    draw=st.integers(0, 2**43 - 1),
+    index=st.integers(0, 4),
+    size=st.integers(1, SIDE),
+    turn=st.booleans(),
+)
+def test_a_crop_is_what_the_bits_of_its_ticket_say(draw, index, size, turn) -> None:
+    ticket = draw << INDEX_BITS | index
+    (crop,) = make_feed(size, quarter_turns=turn)(torch.tensor([ticket]))
+    np.testing.assert_array_equal((255 * crop).round().byte(), cut(ticket, size, turn=turn))
+
+
+def test_the_same_ticket_gives_the_same_crop_in_any_company() -> None:
+    feed, many = make_feed(), tickets(20, 1)
+    alone = torch.cat([feed(ticket.view(1)) for ticket in many])
+    assert torch.equal(feed(many), alone)
+    assert torch.equal(feed(many.flip(0)), alone.flip(0))
+
+
+def test_different_tickets_cut_and_flip_otherwise() -> None:
+    crops = make_feed()(tickets(200, 0)) * 255
+    left, right = crops[:, 1, 0, 0], crops[:, 1, 0, -1]
+    assert 60 < int((left > right).sum()) < 140
+    assert len(torch.minimum(left, right).unique()) == 40 - 8 + 1  # every place there is
+
+
+def test_quarter_turns_are_made_only_where_they_are_wanted() -> None:
+    """A turned crop has its rows along the other axis."""
+    turned = [
+        int((crops[:, 0, 0, 0] != crops[:, 0, 0, -1]).sum())
+        for crops in (make_feed(quarter_turns=turn)(tickets(200, 2)) for turn in (False, True))
+    ]
+    assert turned[0] == 0
+    assert 60 < turned[1] < 140
+
+
+def test_pixels_lie_between_0_and_1() -> None:
+    crops = make_feed()(tickets(3, 4))
+    assert crops.dtype == torch.float32
+    assert 0 <= crops.min() <= crops.max() <= 1
+    assert len(make_feed()) == 5
+
+
+def test_with_a_backbone_its_features_of_the_crops_are_given() -> None:
+    backbone, some = own_backbone(), tickets(4, 3)
+    features = make_feed(backbone=backbone)(some)
+    assert features.shape == (4, 6, 2, 2)
+    torch.testing.assert_close(features, backbone(make_feed()(some)))
+    assert not features.requires_grad
+
+
+def test_a_batch_has_no_labels() -> None:
+    (x,) = make_feed().batch(tickets(2, 0), labels=False)
+    assert torch.equal(x, make_feed()(tickets(2, 0)))
+    with pytest.raises(InputError, match="photographs are given without"):
+        make_feed().batch(tickets(2, 0), labels=True)
+
+
+def test_a_crop_larger_than_the_photographs_is_explained() -> None:
+    with pytest.raises(InputError, match=r"1 to 16 pixels.*got 17"):
+        make_feed(17)(tickets(1, 0))
+
+
+def make_model(backbone: Backbone, seed: int = 0) -> RotatingAutoEncoder:
+    torch.manual_seed(seed)
+    autoencoder = RotatingAutoEncoder(
+        channels=6, size=(2, 2), hidden_dim=2, rotation_dim=3, features=True
+    )
+    return OnFeatures(backbone, autoencoder, size=(8, 8)).autoencoder
+
+
+def run(folder: Path, steps: int, seed: int = 0) -> dict[str, torch.Tensor]:
+    backbone = own_backbone()
+    trainee = Trainee(make_model(backbone), folder, seed)
+    feed = make_feed(backbone=backbone, quarter_turns=True)
+    train([trainee], feed, steps=steps, batch_size=2, warmup_steps=1, log_every=1, quiet=True)
+    return trainee.model.state_dict()
+
+
+def test_a_run_that_is_resumed_ends_as_one_undisturbed(tmp_path: Path) -> None:
+    """Over three epochs of two steps, to the bit."""
+    run(tmp_path / "parts", 3)
+    parts, whole = run(tmp_path / "parts", 6), run(tmp_path / "whole", 6)
+    assert all(torch.equal(parts[name], whole[name]) for name in whole)
+
+
+def test_another_seed_sees_other_crops(tmp_path: Path) -> None:
+    one, other = run(tmp_path / "0", 1), run(tmp_path / "1", 1, seed=1)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_side_by_side_each_gives_what_it_gives_alone() -> None:
+    backbone = own_backbone()
+    feed = make_feed(backbone=backbone)
+    order = torch.stack([tickets(6, 0).view(3, 2), tickets(6, 1).view(3, 2)], 1)  # (k, models, b)
+    rates = torch.full((3,), 1e-3)
+    both = [Step(make_model(backbone, seed)) for seed in (0, 1)]
+    losses = Together(both, feed).run(order, rates)
+    for i, step in enumerate(both):
+        alone = Step(make_model(backbone, i))
+        own = Together([alone], feed).run(order[:, i : i + 1], rates)
+        assert torch.equal(own[:, 0], losses[:, i])
+        assert torch.equal(alone.flat, step.flat)
