@@ -70,7 +70,7 @@ class ModelConfig:
     backbone: str | None = None
     """A frozen network whose features are autoencoded in place of pixels; photographs only."""
     position_embedding: bool = True
-    """Off: as the paper's released code ran its backbone, by accident."""
+    """Off, the class token too: as the paper's released code ran its backbone, by accident."""
 
     def __post_init__(self) -> None:
         _at_least("rotation_dim", self.rotation_dim, 2)

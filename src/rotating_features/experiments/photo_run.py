@@ -56,6 +56,7 @@ def open_model_backbone(model: ModelConfig, device: torch.device) -> Backbone | 
     return open_backbone(
         model.backbone,
         position_embedding=model.position_embedding,
+        class_token=model.position_embedding,  # the released code lost both at once
         dtype=suitable_dtype(device),
         device=device,
     )

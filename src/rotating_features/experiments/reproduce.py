@@ -208,12 +208,12 @@ def _scored(
     return there()  # as the file has them, lest a digit change when they are read again
 
 
-def worse(metric: str, ours: dict[str, Any], claim: dict[str, float] | None) -> bool:
+def worse(metric: str, ours: dict[str, Any], claim: dict[str, Any] | None) -> bool:
     """Whether our mean is worse than the paper's by more than two of its standard errors."""
     if claim is None or metric == "iou_random":  # a baseline has no better or worse
         return False
     sign, digits = (-1, 9) if metric == "mse" else (1, 3)  # as many as the paper prints
-    return sign * (claim["mean"] - round(ours["mean"], digits)) > 2 * claim["sem"] + 1e-9
+    return sign * (claim["mean"] - round(ours["mean"], digits)) > 2 * (claim["sem"] or 0) + 1e-9
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:

