@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Literal
 
 import numpy as np
@@ -21,8 +22,10 @@ from rotating_features._check import InputError
 from rotating_features.arguments import SegmentArgs
 from rotating_features.cli import main
 from rotating_features.data.decode import open_file
+from rotating_features.data.workers import MOST_WORKERS
 from rotating_features.evaluate import discover
-from rotating_features.models import RotatingAutoEncoder, StandardAutoEncoder, save
+from rotating_features.features import Backbone
+from rotating_features.models import OnFeatures, RotatingAutoEncoder, StandardAutoEncoder, save
 from rotating_features.segment import Timings, find_images, segment
 from rotating_features.segment.blocks import make_blocks
 
@@ -105,9 +108,43 @@ def test_time_is_noted_by_stage(model, photos: Path, tmp_path: Path) -> None:
     run(model, photos, tmp_path / "out", timings=timings)
     wall = time.perf_counter() - start
     assert timings.images == 11
-    assert list(timings.seconds) == ["decode", "model", "cluster", "write"]
-    assert all(0 < seconds < 8 * wall for seconds in timings.seconds.values())
-    assert timings.seconds["model"] + timings.seconds["cluster"] < wall
+    assert timings.seconds.pop("backbone") == 0
+    assert list(timings.seconds) == ["decode", "model", "cluster", "write", "report"]
+    assert all(0 < seconds < MOST_WORKERS * wall for seconds in timings.seconds.values())
+    assert sum(timings.seconds[stage] for stage in ("model", "cluster", "report")) < wall
+
+
+def test_a_backbone_is_timed_alone_and_changes_nothing(photos: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    backbone = Backbone(nn.Conv2d(3, 8, 16, stride=16), channels=8, stride=16)
+    autoencoder = RotatingAutoEncoder(
+        channels=8, size=(4, 4), hidden_dim=4, rotation_dim=3, features=True
+    )
+    model, timings = OnFeatures(backbone, autoencoder, size=(64, 64)), Timings()
+    run(model, photos, tmp_path / "out", timings=timings, batch_size=1)
+    assert timings.seconds["backbone"] > 0
+    for source, name in find_images([photos]):
+        with Image.open(source) as picture:
+            wanted = discover(model, picture, k=3).labels.numpy()
+        assert np.array_equal(read(tmp_path / "out" / f"{name}.labels.png"), wanted)
+
+
+@pytest.mark.gpu
+def test_threads_of_others_have_all_cores_again(model, photos: Path, tmp_path: Path) -> None:
+    def count() -> int:
+        found = []
+        thread = Thread(target=lambda: found.append(torch.get_num_threads()))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        run(model.cuda(), photos, tmp_path / "out")
+        assert (torch.get_num_threads(), count()) == (3, 3)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_number_of_clusters_may_be_left_to_each_image(

@@ -66,7 +66,8 @@ def segment(
             Task(source, name, wanted[name.as_posix()], name.as_posix() in journal.objects)
             for source, name in images
         ]
-        line = Pipeline(model, out, journal, k, threshold, timings or Timings())
+        timings = timings or Timings()
+        line = Pipeline(model, out, journal, k, threshold, timings)
         try:
             for result in line.run(tasks, batch_size):
                 if result.problem is not None:
@@ -74,9 +75,11 @@ def segment(
                 yield result
         finally:
             line.stop()
-            write_coco(out)
-            _summarise(out, wanted, journal, problems)
-    write_sheet(out)
+            with timings.spent("report"):
+                write_coco(out)
+                _summarise(out, wanted, journal, problems)
+    with timings.spent("report"):
+        write_sheet(out)
 
 
 def _summarise(

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError
-from rotating_features.evaluate.discover import group, look
-from rotating_features.models import Model
+from rotating_features.data.workers import MOST_WORKERS
+from rotating_features.evaluate.discover import ObjectModel, group, look
+from rotating_features.models import Model, OnFeatures
 from rotating_features.segment.blocks import make_blocks
 from rotating_features.segment.files import write_pictures
 from rotating_features.segment.journal import Journal
@@ -49,7 +50,10 @@ class Task:
 
 
 class Pipeline:
-    """Threads that read ahead and write behind while the model works; three batches at most."""
+    """Threads that read ahead and write behind while the model works.
+
+    At most three batches are on their way, or as many images more as keep the writers busy.
+    """
 
     def __init__(
         self,
@@ -62,8 +66,10 @@ class Pipeline:
     ) -> None:
         self.model, self.out, self.journal, self.timings = model, out, journal, timings
         self.options: dict[str, Any] = {"k": k, "distance_threshold": distance_threshold}
-        workers = min(8, os.cpu_count() or 1)
-        self.readers, self.writers = ThreadPoolExecutor(workers), ThreadPoolExecutor(workers)
+        self.workers = min(MOST_WORKERS, os.cpu_count() or 1)
+        self.device = next(model.parameters()).device
+        self.threads = torch.get_num_threads()
+        self.readers, self.writers = self._pool(), self._pool()
         self.memory = Memory(MOST_PIXELS)
         self.pending: deque[Task] = deque()  # found, and perhaps written
 
@@ -75,7 +81,7 @@ class Pipeline:
             self._read(following)
             self._find(batch)
             self.pending += batch
-            while len(self.pending) > batch_size:
+            while len(self.pending) > max(batch_size, 2 * self.workers):
                 yield self._settle_first()
         while self.pending:
             yield self._settle_first()
@@ -87,11 +93,22 @@ class Pipeline:
         """
         self.readers.shutdown(cancel_futures=True)
         self.writers.shutdown(cancel_futures=True)
+        if self.device.type != "cpu":
+            torch.set_num_threads(self.threads)  # for threads that others start
         for task in self.pending:
             if task.writing is not None:
                 if task.writing.cancelled() or task.writing.exception():
                     break
                 self._settle(task)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        """Threads with a core each beside a GPU: PyTorch would have each of them use all cores.
+
+        Beside a model on the CPU that does not pay: its own threads would wait for them, spinning.
+        """
+        if self.device.type == "cpu":
+            return ThreadPoolExecutor(self.workers)
+        return ThreadPoolExecutor(self.workers, initializer=torch.set_num_threads, initargs=(1,))
 
     def _read(self, batch: list[Task]) -> None:
         """Begin to read a batch, with those done before: it shall be the batch it was then."""
@@ -117,17 +134,15 @@ class Pipeline:
                 task.problem = str(error)
         if all(task.done for task, _ in ready):
             return
-        device = next(self.model.parameters()).device
         try:
-            with self.timings.spent("model", device):
-                x = torch.stack([loaded.x for _, loaded in ready])
-                _, orientations = look(self.model, x)
-            with self.timings.spent("cluster", device):
+            orientations = self._look(torch.stack([loaded.x for _, loaded in ready]))
+            with self.timings.spent("cluster", self.device):
                 found = group(orientations, **self.options)
                 labels, doubt = (part.cpu() for part in found)
         except torch.OutOfMemoryError as error:
             raise InputError(
-                f"{len(ready)} images at once are too many for {device}. Pass a smaller batch size."
+                f"{len(ready)} images at once are too many for {self.device}. "
+                "Pass a smaller batch size."
             ) from error
         for (task, loaded), *maps in zip(ready, labels, doubt, strict=True):
             if task.done:
@@ -138,6 +153,16 @@ class Pipeline:
                 )
             else:
                 task.writing = self.writers.submit(self._write, task, loaded, *maps)
+
+    def _look(self, x: Tensor) -> Tensor:
+        """Where each place of the grid points; the backbone, if there is one, is timed alone."""
+        model: ObjectModel = self.model
+        if isinstance(self.model, OnFeatures):
+            model = self.model.autoencoder
+            with self.timings.spent("backbone", self.device):
+                x = self.model.backbone(x.to(self.device))
+        with self.timings.spent("model", self.device):
+            return look(model, x)[1]
 
     def _write(self, task: Task, loaded: Loaded, labels: Tensor, doubt: Tensor) -> dict[str, Any]:
         """Write an image's files; its line of the report."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from rotating_features._files import replacing
+from rotating_features.data.workers import in_order
 from rotating_features.segment.files import OUTPUTS, REPORT, SHEET, output, pages
 from rotating_features.segment.journal import read_lines
 
@@ -25,10 +26,14 @@ def write_sheet(out: Path) -> None:
     changed = (out / REPORT).stat().st_mtime_ns
     if all(path.exists() and path.stat().st_mtime_ns >= changed for path in wanted):
         wanted = []
-    for i, path in enumerate(wanted):
+
+    def write(i: int) -> None:
         page = draw_page(out, names[i * at_once :][:at_once])
-        with replacing(path) as partial:
+        with replacing(wanted[i]) as partial:
             page.save(partial, format="PNG", compress_level=3)
+
+    for _ in in_order(len(wanted), write):
+        pass
     for path in set(pages(out)) - {page_path(out, i) for i in range(-(-len(names) // at_once))}:
         path.unlink()
 

@@ -4,24 +4,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
-Stage = Literal["decode", "model", "cluster", "write"]
+Stage = Literal["decode", "backbone", "model", "cluster", "write", "report"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 class Timings:
     """Seconds spent in each stage, summed over threads, so they may exceed those on the clock.
 
     Attributes:
-        seconds: By stage: reading files, the model with all that comes before clustering,
-            clustering, and making and writing masks.
+        seconds: By stage: reading files, the backbone if there is one, the model with all that
+            comes between it and clustering, clustering, making and writing masks, and what is
+            written of all images at the end.
         images: How many were segmented.
     """
 
     def __init__(self) -> None:
-        self.seconds: dict[Stage, float] = {"decode": 0, "model": 0, "cluster": 0, "write": 0}
+        self.seconds: dict[Stage, float] = dict.fromkeys(STAGES, 0.0)
         self.images = 0
         self._lock = Lock()
 
