@@ -129,14 +129,16 @@ class BenchArgs:
     """Time each thing against its peer, on a machine that does nothing else meanwhile."""
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Out of step, evaluate, smooth, ward, kernels, growth. Default: what suits this machine, but
-    for growth."""
+    """Out of step, evaluate, smooth, ward, photographs, segment, kernels, growth. Default: what
+    suits this machine, but for growth."""
     out: Path = Path("benchmarks/results")
     """Folder for the rows, NAME.csv each, and for pictures."""
     repeats: int = 10
     """Timed calls in each process."""
     works: tuple[str, ...] = ()
-    """What the step is taken on: 4shapes, 10shapes, features (default: all with a GPU, 4shapes
-    without); or what grows: n, batch, side, images."""
+    """What the step is taken on: 4shapes, 10shapes, features, photographs (default: all with a GPU,
+    4shapes without); or what grows: n, batch, side, images."""
     variants: tuple[str, ...] = ()
     """How the step is taken: plain, float32, bfloat16, ... Default: what suits this machine."""
+    images: Path | None = None
+    """Folder of photographs to segment, of which 200 are taken. Default: made-up ones."""

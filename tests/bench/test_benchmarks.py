@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from rotating_features.bench import BENCHMARKS, evaluation, growth, kernels, one, peers, step
+from rotating_features.bench import (
+    BENCHMARKS,
+    evaluation,
+    growth,
+    kernels,
+    one,
+    peers,
+    segmentation,
+    step,
+)
 from rotating_features.bench.alone import Task
 from rotating_features.bench.evaluation import Images
 from rotating_features.bench.growth import Sizes
@@ -24,17 +33,23 @@ from rotating_features.metrics import adjusted_rand_index
 from rotating_features.train.machine import describe
 
 TINY = Work(side=8, n=2, d=2, batch=2)
+TINY_WORKS = {
+    "4shapes": TINY,
+    "features": TINY._replace(channels=3, features=True),
+    "photographs": TINY._replace(channels=16, side=2, features=True, crop=32, layers=1),
+}
 TINY_BENCHMARKS = {
     "step": partial(
         step.bench_step,
-        sizes={"4shapes": TINY, "features": TINY._replace(channels=3, features=True)},
-        works=("4shapes", "features"),
+        sizes=TINY_WORKS,
+        works=tuple(TINY_WORKS),
         variants=("plain", "float32 uncompiled"),
     ),
     "evaluate": partial(evaluation.bench_evaluate, images=Images(3, 3, 2)),
     "smooth": partial(evaluation.bench_smooth, images=Images(1, 1, 1)),
     "ward": partial(evaluation.bench_ward, images=Images(1, 1, 1)),
     "photographs": partial(evaluation.bench_photographs, images=Images(1, 1, 1)),
+    "segment": partial(segmentation.bench_segment, photographs=2, d=2),
     "kernels": partial(kernels.bench_kernels, batch=1, variants=("definition",)),
     "growth": partial(
         growth.bench_growth,
@@ -51,7 +66,7 @@ def in_this_process(jobs: Sequence[list[Task]], **_: object) -> list[list[Timing
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (step, evaluation, kernels, growth):
+    for module in (step, evaluation, segmentation, kernels, growth):
         monkeypatch.setattr(module, "alone", in_this_process)
 
 
@@ -92,7 +107,7 @@ def test_growth_is_drawn_beside_the_rows(tmp_path: Path) -> None:
 
 
 def test_an_unknown_work_is_refused() -> None:
-    with pytest.raises(ValueError, match="should be one of 4shapes, 10shapes, features, got clevr"):
+    with pytest.raises(ValueError, match=r"should be one of 4shapes, .*, photographs, got clevr"):
         next(step.bench_step(repeats=1, works=("clevr",)))
 
 
@@ -130,7 +145,7 @@ def test_both_sides_of_ward_find_the_same() -> None:
 
 
 def test_both_sides_of_photographs_find_the_same() -> None:
-    grid, instances, classes = photograph_masks(2)
+    grid, instances, classes = photograph_masks(4)
     protocol = PHOTO_PROTOCOLS["rf2023"]
     ours = protocol.score(protocol.fit_labels(grid), instances, classes)
     theirs = peers.photographs_peer(grid, instances, classes, radius=evaluation.RADIUS)

@@ -35,7 +35,7 @@ def run(folder: Path, *words: str) -> int:
 
 def test_without_names_all_that_suit_the_machine_run(tmp_path: Path, asked, capsys) -> None:
     assert run(tmp_path) == 0
-    assert set(asked) == {"step", "evaluate", "smooth", "ward", "photographs"}
+    assert set(asked) == {"step", "evaluate", "smooth", "ward", "photographs", "segment"}
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.csv" for name in asked}
     text = capsys.readouterr().out
     assert "Left out: kernels wants a GPU" in text
@@ -50,6 +50,25 @@ def test_names_and_options_reach_the_benchmarks(tmp_path: Path, asked) -> None:
     assert asked["ward"]["repeats"] == 3
     assert asked["step"]["works"] == ("features", "10shapes")
     assert asked["step"]["variants"] == ("plain",)
+
+
+def test_photographs_reach_the_benchmark_that_segments_them(tmp_path: Path, asked) -> None:
+    (tmp_path / "a.jpg").touch()
+    assert run(tmp_path / "out", "segment", "ward", "--images", str(tmp_path)) == 0
+    assert asked["segment"]["folder"] == tmp_path
+    assert "folder" not in asked["ward"]
+
+
+def test_a_work_that_lacks_a_package_is_left_out_or_refused(
+    tmp_path: Path, asked, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("rotating_features.bench.step.find_spec", lambda name: None)
+    monkeypatch.setattr("rotating_features.commands.bench.append_rows", lambda *_: None)
+    monkeypatch.setattr(bench.torch.cuda, "is_available", lambda: True)
+    assert run(tmp_path, "step") == 0
+    assert "Left out: step on photographs wants transformers" in capsys.readouterr().out
+    assert run(tmp_path, "step", "--works", "photographs") == 2
+    assert "wants transformers" in capsys.readouterr().err
 
 
 def test_rows_of_another_day_are_kept(tmp_path: Path) -> None:
@@ -89,6 +108,8 @@ def test_a_peer_that_is_missing_is_named(tmp_path: Path, asked, capsys, monkeypa
         (["step", "--variants", "plian"], "got 'plian'.\n  Did you mean 'plain'?"),
         (["step", "--repeats", "0"], "repeats should be at least 1, got 0"),
         (["kernels"], "kernels wants a GPU and triton"),
+        (["ward", "--images", "."], "images should come with the benchmark that takes them"),
+        (["segment", "--images", "nowhere"], "There is no image or folder nowhere"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_measured(

