@@ -11,7 +11,7 @@ test: install  ## What CI runs: lint, types, tests.
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
 
 bench: install  ## Each thing against its peer, on this machine; rows go to benchmarks/results.
 	$(BIN)/rotating-features bench

