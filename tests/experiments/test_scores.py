@@ -1,10 +1,11 @@
+import json
 import math
 from pathlib import Path
 
 import torch
 
 from rotating_features.experiments import scores
-from rotating_features.experiments.config import EvaluateConfig
+from rotating_features.experiments.config import DataConfig, EvaluateConfig
 
 
 def rows(protocol: str = "blind", clustering: str = "kmeans k=5", values=(0.5, 1.0)) -> list:
@@ -19,21 +20,36 @@ def test_rows_of_several_batches_are_numbered_through() -> None:
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
-    scores.merge(tmp_path, rows())
+    scores.merge(tmp_path, rows(), {})
     assert scores.read(tmp_path) == rows()
 
 
 def test_scores_taken_in_another_way_are_kept(tmp_path: Path) -> None:
-    scores.merge(tmp_path, rows("rf2023"))
-    scores.merge(tmp_path, rows("blind"))
-    scores.merge(tmp_path, rows("blind", values=(0.0, 0.25)))
+    scores.merge(tmp_path, rows("rf2023"), {})
+    scores.merge(tmp_path, rows("blind"), {})
+    scores.merge(tmp_path, rows("blind", values=(0.0, 0.25)), {})
     assert scores.read(tmp_path) == [*rows("rf2023"), *rows("blind", values=(0.0, 0.25))]
 
 
 def test_scoring_fewer_images_keeps_the_others(tmp_path: Path) -> None:
-    scores.merge(tmp_path, rows(values=(0.5, 1.0)))
-    scores.merge(tmp_path, rows(values=(0.25,)))
+    scores.merge(tmp_path, rows(values=(0.5, 1.0)), {})
+    scores.merge(tmp_path, rows(values=(0.25,)), {})
     assert {row["image"]: row["ari_bg"] for row in scores.read(tmp_path)} == {0: 0.25, 1: 1.0}
+
+
+def test_what_names_of_protocols_stand_for_is_kept_beside_the_scores(tmp_path: Path) -> None:
+    drawn, photographs = DataConfig(), DataConfig(dataset="pascal-voc", side=448)
+    blind = scores.describe_protocols(drawn, EvaluateConfig(protocols=("blind",)))
+    spot = scores.describe_protocols(photographs, EvaluateConfig(protocols=("spot",)))
+    for found in (blind, spot):
+        scores.merge(tmp_path, rows(), found)
+    kept = json.loads((tmp_path / "protocols.json").read_text())
+    assert set(kept) == {"blind", "spot@448"}
+    assert kept["blind"]["overlap_is_clustered"] is True
+    assert (kept["spot@448"]["image_side"], kept["spot@448"]["unlabelled"]) == (448, "background")
+    (tmp_path / "protocols.json").write_text("torn")
+    scores.merge(tmp_path, rows(), blind)
+    assert set(json.loads((tmp_path / "protocols.json").read_text())) == {"blind"}
 
 
 def test_images_without_objects_are_dropped_and_counted() -> None:

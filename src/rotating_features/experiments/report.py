@@ -78,6 +78,9 @@ def record(
         "training_seconds": seconds,
         "training_seconds_in_all": seconds_in_all(seconds, device),
         "settings": to_dict(runs[0].experiment),
+        "protocols": scores.describe_protocols(
+            runs[0].experiment.data, runs[0].experiment.evaluate
+        ),
         "scores": summary,
         "paper": {name: claim._asdict() for name, claim in published(runs[0].experiment).items()},
     }

@@ -158,7 +158,7 @@ def evaluate_run(
         total = -(-min(len(dataset), settings.images or len(dataset)) // batch_size)
     shown = track(batches, f"scoring seed {run.seed}", total=total)
     rows = scores.to_rows(shown, clustering=scores.describe(settings), data=which)
-    scores.merge(run.folder, rows)
+    scores.merge(run.folder, rows, scores.describe_protocols(data, settings))
     return rows
 
 

@@ -1,9 +1,11 @@
 """Scores of single images: as rows, in files, and summed up."""
 
 import csv
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,14 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.evaluate.orientation import THRESHOLD
+from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
+from rotating_features.evaluate.protocols import PROTOCOLS
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
 
 FILE = "scores.csv"
+PROTOCOLS_FILE = "protocols.json"
 SCORES = (
     "mse",
     "ari_bg",
@@ -55,6 +61,14 @@ def describe_data(data: DataConfig, own: DataConfig) -> str:
     return " ".join(f"{name}={value}" for (name, value), usual in pairs if value != usual)
 
 
+def describe_protocols(data: DataConfig, settings: EvaluateConfig) -> dict[str, dict[str, Any]]:
+    """All that the protocols' names stand for, so that a score can be told from another's."""
+    if data.dataset in PHOTOGRAPHS:
+        protocols = [PHOTO_PROTOCOLS[name].at(data.side) for name in settings.protocols]
+        return {protocol.name: protocol.settings() for protocol in protocols}
+    return {name: {"name": name, **PROTOCOLS[name]._asdict()} for name in settings.protocols}
+
+
 def to_rows(
     batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str, data: str = ""
 ) -> list[Row]:
@@ -78,8 +92,16 @@ def to_rows(
     return rows
 
 
-def merge(folder: Path, rows: list[Row]) -> None:
-    """Put ``rows`` into the folder's file; rows of other images or taken in other ways stay."""
+def merge(folder: Path, rows: list[Row], protocols: dict[str, dict[str, Any]]) -> None:
+    """Put ``rows`` into the folder's file; rows of other images or taken in other ways stay.
+
+    Beside it lies what the names of protocols in it stand for.
+    """
+    path, before = folder / PROTOCOLS_FILE, {}
+    with suppress(OSError, ValueError):  # not there yet, or damaged, and then made anew
+        before = json.loads(path.read_text())
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(before | protocols, indent=2) + "\n")
     new = {_key(row) for row in rows}
     kept = [row for row in read(folder) if _key(row) not in new]
     with replacing(folder / FILE) as partial, partial.open("w", newline="") as file:
