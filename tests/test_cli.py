@@ -79,6 +79,12 @@ def test_photographs_can_be_looked_at_but_not_written(
     assert_explained(capsys, fetch, "cannot be fetched", "--data.path")
 
 
+def test_a_cache_of_features_without_a_backbone_is_explained(tmp_path: Path, capsys) -> None:
+    status = train(tmp_path, "--evaluate.feature-cache", str(tmp_path / "cache"))
+    assert_explained(capsys, status, "there is no backbone")
+    assert not (tmp_path / "4shapes").exists()
+
+
 def test_several_seeds_are_trained_and_averaged(tmp_path: Path) -> None:
     assert train(tmp_path, "--seeds", "0", "3") == 0
     summary = json.loads((tmp_path / "4shapes" / "summary.json").read_text())

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from rotating_features._check import InputError
-from rotating_features.data.image_folder import ImageFolder, readable
+from rotating_features.data.image_folder import ImageFolder
+from rotating_features.data.packing import pack
 
 
 def found(dataset: ImageFolder, root: Path) -> list[str]:
@@ -90,11 +91,22 @@ def test_what_is_broken_is_named_and_stops_nothing(photos: Path, workers: int | 
     Image.new("L", (1, 1)).save(photos / "tiny.jpg")
     Image.new("CMYK", (5, 4)).save(photos / "print.jpg")
 
+    Image.new("L", (2, 99)).save(photos / "thread.png")
+
     dataset, told = ImageFolder(photos), []
-    indices, problems = readable(dataset, workers=workers, progress=told.append)
-    broken = {"empty.jpg", "text.jpg", "half.jpg", "lost.jpg"}
-    assert {str(Path(name).relative_to(photos)) for name, _ in problems} == broken
-    assert all(name in problem for name, problem in problems)
-    assert {found(dataset, photos)[i] for i in indices} == set(found(dataset, photos)) - broken
-    assert indices == sorted(indices)
+    packed = pack(dataset, side=4, workers=workers, progress=told.append)
+    broken = {"empty.jpg", "text.jpg", "half.jpg", "lost.jpg", "thread.png"}
+    assert {str(Path(name).relative_to(photos)) for name, _ in packed.problems} == broken
+    assert all(name in problem for name, problem in packed.problems)
+    good = [str(Path(name).relative_to(photos)) for name in packed.names]
+    assert good == [name for name in found(dataset, photos) if name not in broken]
     assert told == list(range(1, len(dataset) + 1))
+
+
+def test_what_segment_made_is_no_photograph(photos: Path) -> None:
+    before = found(ImageFolder(photos), photos)
+    for name in ("a.jpg.labels.png", "a.jpg.overlay.jpg", "a.jpg.uncertainty.png"):
+        Image.new("L", (4, 4)).save(photos / name)
+    Image.new("L", (4, 4)).save(photos / "contact-sheet.png")
+    (photos / "objects.jsonl").touch()
+    assert found(ImageFolder(photos), photos) == before

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features.data.packed import FORMAT, Packed
-from rotating_features.data.resize import center_crop
 from rotating_features.data.workers import Problem
 
 SIDE = 6
@@ -119,13 +118,6 @@ def test_a_photograph_of_the_size_of_the_crop_is_the_crop() -> None:
     assert all(torch.equal(crop, images[0]) for crop in crops)
 
 
-def test_the_middle_is_the_middle() -> None:
-    packed, images = make()
-    for size in range(1, SIDE + 1):
-        middle = packed.center(torch.arange(5), size)
-        assert torch.equal(middle, torch.stack([center_crop(image, size) for image in images]))
-
-
 def test_no_step_waits_for_a_number() -> None:
     """Tensors without values can be indexed only if nobody looks at values."""
     packed, _ = make()
@@ -133,7 +125,6 @@ def test_no_step_waits_for_a_number() -> None:
     there = packed.to("meta")
     crops = there.crops(indices.to("meta"), draws.to("meta"), 5, quarter_turns=True)
     assert crops.shape == (4, 3, 5, 5)
-    assert there.center(indices.to("meta"), 5).shape == (4, 3, 5, 5)
 
 
 @pytest.mark.gpu
@@ -159,8 +150,6 @@ def test_a_crop_that_does_not_fit_is_explained(size: int) -> None:
     one = torch.zeros(1, dtype=torch.int64)
     with pytest.raises(InputError, match=f"should be of 1 to 6 pixels.*got {size}"):
         packed.crops(one, one, size)
-    with pytest.raises(InputError, match=f"got {size}"):
-        packed.center(one, size)
 
 
 def test_an_index_outside_is_refused() -> None:

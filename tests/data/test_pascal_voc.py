@@ -62,7 +62,7 @@ def test_without_trainaug_it_is_said_what_to_do(voc: Path) -> None:
     (voc / LISTS / "trainaug.txt").unlink()
     with pytest.raises(InputError) as caught:
         PascalVoc("train", voc)
-    for part in (str(voc / LISTS / "trainaug.txt"), "10,582", "names='train'"):
+    for part in (str(voc / LISTS / "trainaug.txt"), "10,582", "Put it there"):
         assert part in str(caught.value)
     assert len(PascalVoc("val", voc)) == 2
 

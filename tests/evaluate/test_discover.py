@@ -172,7 +172,7 @@ def test_an_image_of_another_number_of_channels_is_explained() -> None:
 
 
 def test_a_k_of_zero_is_explained() -> None:
-    with pytest.raises(InputError, match="got k=0 for 1024 points"):
+    with pytest.raises(InputError, match="between 1 and the 1024 places of a map, got 0"):
         discover(make(), DOORS["torch hw"], k=0)
 
 

@@ -31,3 +31,10 @@ def test_labels_of_the_right_size_stay(mode) -> None:
 def test_planes_of_negative_labels_are_refused() -> None:
     with pytest.raises(InputError, match="at least 0, got -1"):
         resize_labels(torch.full((1, 2, 2), -1), (4, 4), "bilinear")
+
+
+def test_planes_are_made_a_few_images_at_a_time(monkeypatch) -> None:
+    labels = draw(5, 6, b=7).clamp(min=0)
+    at_once = resize_labels(labels, (11, 9), "bilinear")
+    monkeypatch.setattr("rotating_features.evaluate.resize.MOST_VALUES", 2 * 7 * 11 * 9)
+    assert torch.equal(resize_labels(labels, (11, 9), "bilinear"), at_once)

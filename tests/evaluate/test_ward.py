@@ -111,3 +111,8 @@ def test_masked_points_get_no_label_and_have_no_say() -> None:
 def test_too_few_points_are_explained() -> None:
     with pytest.raises(InputError, match="at least 2 points, got 1"):
         ward(torch.zeros(1, 1, 3), 1.0)
+
+
+def test_more_points_than_memory_has_pairs_for_are_refused() -> None:
+    with pytest.raises(InputError, match=r"25,000 points at most, got 25,001.\n  Use k-means"):
+        ward(torch.zeros(1, 25_001, 1), 1.0)

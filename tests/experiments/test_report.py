@@ -59,3 +59,11 @@ def test_a_record_says_where_its_numbers_come_from() -> None:
     assert record["command"] == "rotating-features train 4shapes --name 'a b'"
     assert record["seeds"] == [0, 1]
     assert {"commit", "hardware", "settings", "version", "scores", "paper"} <= set(record)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "score"), [("pascal-voc", ("mbo_i", 0.407)), ("foodseg103", ("mbo_c", 0.484))]
+)
+def test_the_papers_numbers_are_those_of_the_model_not_of_a_baseline(experiment, score) -> None:
+    metric, mean = score
+    assert report.published(EXPERIMENTS[experiment]["paper"])[metric].mean == mean

@@ -94,7 +94,7 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
     capsys.readouterr()
     assert reproduce(name, *files) == 0
     assert capsys.readouterr().out.count("as found at commit") == 6
-    assert "Features are those of" in page(tmp_path / "results")
+    assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
 
 
 def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, monkeypatch) -> None:
@@ -144,6 +144,32 @@ def test_what_the_file_has_outlives_the_models(
     assert reproduce("table-10shapes") == 0
     assert "n=2: as found at commit" in capsys.readouterr().out
     assert result("table-10shapes")["cases"] == before["cases"]
+
+
+def test_what_an_older_version_found_is_known_wherever_its_files_were(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Settings that it did not have yet have their default."""
+    assert reproduce("table-10shapes") == 0
+    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    record = json.loads(path.read_text())
+    for case in record["cases"]:
+        del case["settings"]["data"]["side"], case["settings"]["model"]["backbone"]
+        case["settings"]["data"]["path"] = "elsewhere"
+    path.write_text(json.dumps(record))
+    shutil.rmtree(tmp_path / "runs")
+    capsys.readouterr()
+    assert reproduce("table-10shapes") == 0
+    assert capsys.readouterr().out.count("as found at commit") == 2
+
+
+def test_baselines_need_no_photographs_to_train_on(tmp_path: Path, photographs: dict) -> None:
+    own = tmp_path / "voc"
+    shutil.copytree(photographs["pascal-voc"], own)
+    (own / "ImageSets" / "Segmentation" / "trainaug.txt").unlink()
+    assert reproduce("table-pascal", "--path", str(own)) == 0
+    labels = [case["label"] for case in result("table-pascal")["cases"]]
+    assert labels == ["one label", "blocks"]
 
 
 def test_what_another_study_found_is_taken_over(
@@ -238,7 +264,7 @@ def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
     assert main(["train", "4shapes", "--name", "mine", *tiny, *more]) == 0
     words = ["figure-clustering", "--run", "runs/mine", "--images", "2"]
     assert main(["reproduce", *words]) == 0
-    record = json.loads((tmp_path / "results" / "figure-clustering.json").read_text())
+    record = json.loads((tmp_path / "results" / "figure-clustering-mine.json").read_text())
     assert record["seeds"] == [0, 5]
     assert {trial["label"] for trial in record["cases"][0]["trials"]} == {
         "k of k-means",

@@ -178,7 +178,7 @@ def test_k_is_a_number_or_auto(words: str, k) -> None:
         ({"batch_size": 0}, "batch_size should be at least 1, got 0"),
         ({"distance_threshold": 5.0}, "either k"),
         ({"k": 100_000}, "k should lie between"),
-        ({"k": None, "distance_threshold": -1.0}, "distance_threshold above 0"),
+        ({"k": None, "distance_threshold": -1.0}, "distance_threshold should be above 0"),
     ],
 )
 def test_what_cannot_be_is_explained(model, photos, tmp_path, options, message: str) -> None:

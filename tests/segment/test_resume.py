@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rotating_features._check import InputError
 from rotating_features.models import RotatingAutoEncoder, save
 from rotating_features.segment import find_images, segment
 from rotating_features.segment.journal import read_lines
@@ -133,6 +134,17 @@ def test_other_settings_redo_everything(model, photos: Path, tmp_path: Path) -> 
     assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=5.0)) == 3
     assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=6.0)) == 0
     assert len(list(read_lines(tmp_path / "out" / "objects.jsonl"))) == 3
+
+
+@pytest.mark.parametrize(
+    "mistake", [{"k": 0}, {"k": 2000}, {"k": None, "distance_threshold": -1.0}]
+)
+def test_a_mistake_costs_nothing_that_was_done(model, photos, tmp_path: Path, mistake) -> None:
+    run(model, photos, tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match="got"):
+        run(model, photos, tmp_path, **mistake)
+    assert contents(tmp_path) == before
 
 
 def test_another_model_redoes_everything(model, photos: Path, tmp_path: Path) -> None:

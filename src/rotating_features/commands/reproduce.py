@@ -67,6 +67,8 @@ def reproduce_command(argv: list[str]) -> int:
         args.name, study, plan, out=args.out, argv=["reproduce", *argv], console=console
     )
     console.print(show.table(record, study.metrics))
+    if said := show.origin(record):
+        console.print(said, soft_wrap=True)
     drawn = {path.stem: show.figure(record, study)}
     shown = [case for case in study.cases if case.label not in record["left_out"]]
     if all(is_here(case, plan) for case in shown if case.baseline is None):
@@ -96,6 +98,8 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
             f"--run should be a run's folder, the one with seeds in it: {args.run.parent}"
         )
     settings = runs[0].experiment
+    if settings.data.dataset == "folder":
+        raise InputError(f"{args.run} was trained on a folder without masks, so nothing is scored.")
     evaluate = dataclasses.replace(settings.evaluate, protocols=("rf2023",))
     settings = dataclasses.replace(settings, evaluate=evaluate)
     own = dataclasses.replace(study.cases[0], label=args.run.name, settings=settings, paper={})

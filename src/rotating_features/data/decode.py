@@ -1,5 +1,6 @@
 """Image files of any kind as RGB pictures."""
 
+import re
 import warnings
 from pathlib import Path
 from threading import Lock
@@ -11,8 +12,27 @@ from rotating_features._check import InputError
 
 EXTENSIONS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
 """How files end that are taken for images when a folder is searched."""
+OUTPUTS = (".labels.png", ".overlay.jpg", ".uncertainty.png")
+"""What comes after an image's name in those that ``segment`` makes of it."""
+REPORT = "objects.jsonl"
+"""What ``segment`` leaves in a folder that it has filled."""
+
+_OUTPUT = re.compile(rf".+\..+({'|'.join(map(re.escape, OUTPUTS))})")
+_PAGE = re.compile(r"contact-sheet(-\d+)?\.png")
 
 _opening = Lock()
+
+
+def is_output(path: Path) -> bool:
+    """Whether ``segment`` made the file, so that nobody takes it for a photograph."""
+    if is_page(path):
+        return (path.parent / REPORT).exists()
+    return _OUTPUT.fullmatch(path.name) is not None
+
+
+def is_page(path: Path) -> bool:
+    """Whether the file is called as pages of contact sheets are."""
+    return _PAGE.fullmatch(path.name) is not None
 
 
 def looks_like_image(entry: Path) -> bool:

@@ -1,21 +1,19 @@
 """Any images: files, and folders searched through."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import EXTENSIONS, looks_like_image
-from rotating_features.data.photographs import Files, Images, PhotographFiles
-from rotating_features.data.workers import Problem, in_order
+from rotating_features.data.decode import EXTENSIONS, is_output, looks_like_image
+from rotating_features.data.photographs import Files, PhotographFiles
 
 
 class ImageFolder(PhotographFiles):
     """Images of your own, without masks.
 
     Folders are searched through, in the order of names, for files that end as images do; hidden
-    ones are passed over. Links are followed, but no folder is searched twice. Nothing is opened
-    yet: :func:`readable` tells which are images indeed.
+    ones are passed over, and so is what ``segment`` made. Links are followed, but no folder is
+    searched twice. Nothing is opened yet.
 
     Args:
         paths: Folders and files, or one of them.
@@ -34,45 +32,6 @@ class ImageFolder(PhotographFiles):
         super().__init__([Files(str(path), path) for path in dict.fromkeys(found)])
 
 
-class Readable(NamedTuple):
-    """Which images of a dataset can be used, and what is wrong with the others."""
-
-    indices: list[int]
-    problems: list[Problem]
-
-
-def readable(
-    images: Images,
-    *,
-    workers: int | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> Readable:
-    """Read every image once. A broken one is named and stops nothing.
-
-    Args:
-        images: The dataset.
-        workers: How many threads read; as many as there are cores by default.
-        progress: Told how many images were read so far.
-    """
-    result = Readable([], [])
-    for index, problem in enumerate(in_order(len(images), lambda i: _try(images, i), workers)):
-        if problem is None:
-            result.indices.append(index)
-        else:
-            result.problems.append(problem)
-        if progress is not None:
-            progress(index + 1)
-    return result
-
-
-def _try(images: Images, index: int) -> Problem | None:
-    try:
-        images.image(index)
-    except InputError as error:
-        return Problem(images.name(index), str(error))
-    return None
-
-
 def _search(path: Path, searched: set[tuple[int, int]]) -> Iterator[Path]:
     if not path.is_dir():
         if not path.exists():
@@ -83,7 +42,7 @@ def _search(path: Path, searched: set[tuple[int, int]]) -> Iterator[Path]:
     for entry in _entries(path, searched):
         if entry.is_dir():
             folders.append(entry)
-        elif looks_like_image(entry):
+        elif looks_like_image(entry) and not is_output(entry):
             inside.append(entry)
     yield from inside
     for folder in folders:

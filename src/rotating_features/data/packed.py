@@ -122,14 +122,6 @@ class Packed:
             )
         return self._walk(start, down, right, size)
 
-    def center(self, indices: Tensor, size: int) -> Tensor:
-        """The middle of the photographs at ``indices``, (b, 3, size, size) uint8."""
-        self._check_size(size)
-        h, w = self.heights.index_select(0, indices), self.widths.index_select(0, indices)
-        top, left = (((x - size) / 2).round().long() for x in (h, w))
-        start = self.starts.index_select(0, indices) + top * w + left
-        return self._walk(start, w, torch.ones_like(w), size)
-
     def _walk(self, start: Tensor, down: Tensor, right: Tensor, size: int) -> Tensor:
         steps = torch.arange(size, device=start.device)
         rows = start[:, None] + down[:, None] * steps

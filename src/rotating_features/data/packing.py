@@ -11,11 +11,8 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features.data.packed import Packed
 from rotating_features.data.photographs import Images
-from rotating_features.data.resize import How, check_resize, resize_short
+from rotating_features.data.resize import How, check_long, check_resize, resize_short
 from rotating_features.data.workers import Problem, in_order
-
-LONGEST = 32
-"""Times a photograph may be as long as wide; one pixel wide, it would fill gigabytes."""
 
 
 def pack(
@@ -90,11 +87,7 @@ def packed_name(names: Sequence[str], *, side: int, how: How) -> str:
 def _fitted(images: Images, index: int, side: int, how: How) -> Tensor | Problem:
     try:
         image = images.image(index)
-        h, w = image.shape[1:]
-        if max(h, w) > LONGEST * min(h, w):
-            raise InputError(
-                f"It should be at most {LONGEST} times as long as wide, got {h} x {w} pixels."
-            )
+        check_long(image, images.name(index))
         return resize_short(image, side, how)
     except InputError as error:
         return Problem(images.name(index), str(error))

@@ -102,8 +102,7 @@ def _advice(path: Path) -> str:
         return "It is part of VOCtrainval_11-May-2012.tar."
     return (
         "The list of trainaug, 10,582 names such as 2007_000032, is not part of VOC itself; it is "
-        "published with many\n  projects on segmentation. Put it there, pass its file as names, "
-        "or pass names='train' for the official 1,464."
+        "published with many\n  projects on segmentation. Put it there."
     )
 
 

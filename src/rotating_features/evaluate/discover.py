@@ -14,6 +14,7 @@ from rotating_features.evaluate.images import Images, as_batch
 from rotating_features.evaluate.orientation import THRESHOLD, orientation_map
 from rotating_features.evaluate.resize import resize_labels
 from rotating_features.evaluate.smooth import mode_filter
+from rotating_features.models import OnFeatures
 
 
 class ObjectModel(Protocol):
@@ -132,6 +133,11 @@ def check_request(model: ObjectModel, k: Count | None, distance_threshold: float
             f"got a {type(model).__name__}, whose features are plain numbers.\n"
             "  Train a rotating or a complex one."
         )
+    h, w = model.autoencoder.size if isinstance(model, OnFeatures) else model.size
+    if isinstance(k, int) and not 1 <= k <= h * w:
+        raise InputError(f"k should lie between 1 and the {h * w} places of a map, got {k}.")
+    if distance_threshold is not None and not distance_threshold > 0:
+        raise InputError(f"distance_threshold should be above 0, got {distance_threshold}.")
 
 
 @torch.no_grad()
@@ -176,7 +182,7 @@ def group(
 def _radius(smooth: bool | int, given: torch.Size, grid: torch.Size, coarse: bool) -> int:
     """Of the mode filter: a cell of the grid in pixels, for models that see coarsely."""
     if isinstance(smooth, bool):
-        return min(given) // min(grid) if smooth and coarse else 0
+        return min(given[0] // grid[0], given[1] // grid[1]) if smooth and coarse else 0
     return smooth
 
 

@@ -9,6 +9,9 @@ from torch.nn import functional as F
 from rotating_features._check import InputError, check_shape
 from rotating_features.data.resize import resize_nearest
 
+MOST_VALUES = 2**27
+"""Of planes at once, in half a gigabyte."""
+
 
 def resize_labels(
     labels: Tensor, size: tuple[int, int], mode: Literal["nearest", "bilinear"] = "nearest"
@@ -29,5 +32,9 @@ def resize_labels(
         raise InputError(f"Labels that are resized as planes should be at least 0, got {low}.")
     if labels.shape[-2:] == size:
         return labels
-    planes = F.one_hot(labels.long(), high + 1).movedim(-1, 1).float()
-    return F.interpolate(planes, size, mode="bilinear").argmax(1).to(labels.dtype)
+    at_once = max(1, MOST_VALUES // ((high + 1) * size[0] * size[1]))
+    parts = []
+    for part in labels.split(at_once):
+        planes = F.one_hot(part.long(), high + 1).movedim(-1, 1).float()
+        parts.append(F.interpolate(planes, size, mode="bilinear").argmax(1).to(labels.dtype))
+    return torch.cat(parts)

@@ -15,6 +15,9 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 
+MOST_POINTS = 25_000
+"""Their distances take 2.5 GB, and as much again to work with."""
+
 
 @torch.no_grad()
 def ward(points: Tensor, threshold: float, *, mask: Tensor | None = None) -> Tensor:
@@ -35,13 +38,19 @@ def ward(points: Tensor, threshold: float, *, mask: Tensor | None = None) -> Ten
     mask = torch.ones(b, p, dtype=torch.bool, device=points.device) if mask is None else mask
     if (fewest := int(mask.sum(1).min())) < 2:
         raise InputError(f"Clustering wants at least 2 points, got {fewest}.")
+    if p > MOST_POINTS:
+        raise InputError(
+            f"Agglomerative clustering compares all pairs, so it takes {MOST_POINTS:,} points at "
+            f"most, got {p:,}.\n  Use k-means: pass k."
+        )
     if points.device.type == "cpu":
         found = [_by_scipy(x, keep, threshold) for x, keep in zip(points, mask, strict=True)]
         joined = torch.stack(found)
     else:
         at_once = max(1, 2**29 // p**2)  # 4 GB of distances, and as much again to work with
         parts = zip(points.split(at_once), mask.split(at_once), strict=True)
-        found = [chain(x, keep) for x, keep in parts]
+        with torch.cuda.device(points.device):
+            found = [chain(x, keep) for x, keep in parts]
         joined = torch.cat([torch.where(height < threshold, to, -1) for to, height in found])
     return _name(joined, mask)
 

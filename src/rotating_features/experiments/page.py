@@ -7,10 +7,9 @@ from typing import Any
 from rotating_features._check import InputError
 from rotating_features.experiments.plan import short_name
 from rotating_features.experiments.report import METRICS, cell
-from rotating_features.experiments.show import heading, table_rows
+from rotating_features.experiments.show import heading, origin, table_rows
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
-from rotating_features.features import BACKBONES
 
 INTRODUCTION = """\
 # Results
@@ -66,11 +65,11 @@ def _section(
         "",
         *_markdown(head, rows),
     ]
-    backbone, there = record.get("backbone"), {case["run"] for case in record["cases"]}
-    if backbone is not None:
-        about = BACKBONES[backbone].about if backbone in BACKBONES else backbone
-        lines += ["", f"Features are those of {about}; the paper's are DINO's."]
-        there |= {run.removesuffix(f"-{short_name(backbone)}") for run in there}
+    there = {case["run"] for case in record["cases"]}
+    if said := origin(record):
+        lines += ["", said]
+        own = short_name(record["backbone"].partition(" ")[0])
+        there |= {run.removesuffix(f"-{own}") for run in there}
     if absent := [c.slug for c in STUDIES[record["study"]].cases if c.slug not in there]:
         lines += ["", f"Not finished: {', '.join(absent)}."]
     for label, why in record["left_out"].items():

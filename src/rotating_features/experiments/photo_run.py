@@ -173,10 +173,12 @@ def score_baseline(
 ) -> Iterator[Batch]:
     """Scores of labels that take no learning, as :func:`score_photo_model` gives them."""
     data, settings = experiment.data, experiment.evaluate
-    backbone = open_model_backbone(experiment.model, device) if baseline == "k-means" else None
-    k = settings.k
-    if backbone is None and baseline == "k-means":
-        raise InputError("k-means on features should have a backbone to make them, got none.")
+    features, k = None, settings.k
+    if baseline == "k-means":
+        backbone = open_model_backbone(experiment.model, device)
+        if backbone is None:
+            raise InputError("k-means on features should have a backbone to make them, got none.")
+        features = _features(backbone, settings)
     if k == "auto":
         raise InputError("Baselines should be told how many clusters there are, got k=auto.")
     for name in settings.protocols:
@@ -184,8 +186,8 @@ def score_baseline(
         size = (protocol.mask_side, protocol.mask_side)
 
         def predict(x: Tensor, size: tuple[int, int] = size) -> Tensor:
-            if backbone is not None:
-                return cluster_features(backbone(x), k, seed=seed).labels
+            if features is not None:
+                return cluster_features(features(x), k, seed=seed).labels
             if baseline == "blocks":
                 return block_masks(BLOCKS, size).expand(len(x), -1, -1)
             return one_label(len(x), size)
@@ -210,16 +212,14 @@ def count_batches(data: DataConfig, settings: EvaluateConfig) -> int:
 
 def predictor(model: Model, settings: EvaluateConfig) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """Labels on the model's grid, and how unsure each is."""
-    cache = None if settings.feature_cache is None else FeatureCache(settings.feature_cache)
+    if isinstance(model, OnFeatures):
+        inner, features = model.autoencoder, _features(model.backbone, settings)
+    else:
+        inner, features = model, _as_they_are
 
     @torch.no_grad()
     def predict(x: Tensor) -> tuple[Tensor, Tensor]:
-        if cache is not None and isinstance(model, OnFeatures):
-            weights = model.backbone.fingerprint()
-            keys = [Key(weights, "none", hash_image(image.cpu())) for image in x]  # as it is given
-            z = model.autoencoder(cached(model.backbone, cache, x, keys)).z
-        else:
-            z = model(x).z
+        z = inner(features(x)).z
         if z is None:
             raise InputError("Objects are found by models whose features are vectors.")
         labels, doubt, _ = cluster(
@@ -231,3 +231,21 @@ def predictor(model: Model, settings: EvaluateConfig) -> Callable[[Tensor], tupl
         return labels, doubt
 
     return predict
+
+
+def _features(backbone: Backbone, settings: EvaluateConfig) -> Callable[[Tensor], Tensor]:
+    """The backbone, or what a cache remembers of it."""
+    if settings.feature_cache is None:
+        return backbone
+    cache = FeatureCache(settings.feature_cache)
+
+    def look_up(x: Tensor) -> Tensor:
+        weights = backbone.fingerprint()
+        keys = [Key(weights, "none", hash_image(image.cpu())) for image in x]  # as it is given
+        return cached(backbone, cache, x, keys)
+
+    return look_up
+
+
+def _as_they_are(x: Tensor) -> Tensor:
+    return x

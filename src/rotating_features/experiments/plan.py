@@ -17,7 +17,7 @@ from rotating_features.experiments.config import (
     EvaluateConfig,
     Experiment,
     Precision,
-    to_dict,
+    from_dict,
 )
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.photo_run import open_model_backbone, open_photographs
@@ -111,7 +111,7 @@ def missing(case: Case, plan: Plan) -> str | None:
     """What the case lacks here, images or a backbone, or None."""
     settings = plan.settings(case)
     try:
-        for split in SPLITS:
+        for split in SPLITS if case.baseline is None else ("test",):
             if settings.data.dataset in PHOTOGRAPHS:
                 open_photographs(settings.data, split)
             else:
@@ -125,6 +125,8 @@ def missing(case: Case, plan: Plan) -> str | None:
 def result_path(name: str, plan: Plan, out: Path) -> Path:
     """Where the result is written: apart for each length of the schedule and each backbone."""
     parts = [name]
+    if plan.given is not None:
+        parts.append(plan.given.name)
     if plan.backbone is not None:
         parts.append(short_name(plan.backbone))
     if plan.scale != 1:
@@ -193,8 +195,14 @@ def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
     before = known.get(plan.name(case))
     if before is None or is_here(case, plan):
         return False
-    same = before["settings"] == json.loads(json.dumps(to_dict(plan.settings(case))))
-    return same and len(before["trials"]) == len(case.trials)
+    now = plan.settings(case)
+    try:
+        then = from_dict(before["settings"])
+    except (InputError, TypeError, ValueError):
+        return False
+    # Where files were says nothing of what is in them.
+    then = dataclasses.replace(then, data=dataclasses.replace(then.data, path=now.data.path))
+    return then == now and len(before["trials"]) == len(case.trials)
 
 
 def place(case: Case) -> dict[str, Any]:

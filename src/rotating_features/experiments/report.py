@@ -19,6 +19,7 @@ from rotating_features.experiments.config import Experiment, to_dict, turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.paper import Claim
 from rotating_features.experiments.studies import STUDIES
+from rotating_features.features import about
 from rotating_features.train.checkpoint import read_metrics, steps_done
 from rotating_features.train.machine import describe
 from rotating_features.train.together import SIDE_BY_SIDE
@@ -37,7 +38,7 @@ METRICS = {
 def published(experiment: Experiment) -> Mapping[str, Claim]:
     """What the paper prints for this model on this dataset; empty if it does not print it."""
     cases = [case for study in STUDIES.values() for case in study.cases]
-    for case in cases:
+    for case in [case for case in cases if case.baseline is None]:
         data = dataclasses.replace(experiment.data, path=None)
         if case.settings.model == experiment.model and case.settings.data == data:
             return case.paper
@@ -66,6 +67,7 @@ def record(
 ) -> dict[str, Any]:
     """All that a claimed number needs: what was run, on what, and what came out."""
     seconds = [training_seconds(run.folder) for run in runs]
+    backbone = runs[0].experiment.model.backbone
     return {
         "experiment": runs[0].name,
         "preset": runs[0].preset,
@@ -78,6 +80,7 @@ def record(
         "training_seconds": seconds,
         "training_seconds_in_all": seconds_in_all(seconds, device),
         "settings": to_dict(runs[0].experiment),
+        "backbone": None if backbone is None else about(backbone),
         "protocols": scores.describe_protocols(
             runs[0].experiment.data, runs[0].experiment.evaluate
         ),
@@ -90,6 +93,7 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     """A row for each way of scoring, the paper's last."""
     model = runs[0].experiment.model
     kind = f"n={model.rotation_dim}" if turns(model) else f"{model.kind} features"
+    kind += "" if model.backbone is None else f", on {about(model.backbone)}"
     seeds = len(runs)
     shown = Table(
         title=f"{runs[0].name}, {kind}, {seeds} seed{'s'[: seeds > 1]}",

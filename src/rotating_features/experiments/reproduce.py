@@ -20,7 +20,6 @@ from rotating_features.experiments.config import DataConfig, EvaluateConfig, to_
 from rotating_features.experiments.effort import SHARE, in_words, machine_flops, step_flops
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import (
-    check_photographs,
     open_photographs,
     protocol_name,
     score_baseline,
@@ -33,8 +32,9 @@ from rotating_features.experiments.plan import (
     place,
     result_path,
 )
-from rotating_features.experiments.run import check, evaluate_run, train_runs
+from rotating_features.experiments.run import check, check_scoring, evaluate_run, train_runs
 from rotating_features.experiments.study import Case, Study
+from rotating_features.features import about
 from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import describe
 
@@ -94,7 +94,7 @@ def run_study(
         "hardware": describe(),
         "scale": plan.scale,
         "seeds": [*plan.seeds],
-        "backbone": plan.backbone,
+        "backbone": None if plan.backbone is None else about(plan.backbone),
     }
     left_out: dict[str, str] = {}
     for case in study.cases:
@@ -150,7 +150,7 @@ def _run_baseline(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     """Scores of labels that take no learning; only those of k-means depend on the seed."""
     assert case.baseline is not None
     settings = plan.settings(case)
-    check_photographs(settings)
+    check_scoring(settings.model, settings.data, settings.evaluate)
     console.print(f"{case.label}: scored")
     rows = []
     for seed in plan.seeds if case.baseline == "k-means" else (0,):

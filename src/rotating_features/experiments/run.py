@@ -9,12 +9,12 @@ import torch
 from rich.progress import track
 
 from rotating_features._check import InputError
-from rotating_features.data import PHOTOGRAPHS, SPLITS
+from rotating_features.data import PHOTOGRAPHS, SPLITS, ImageDataset
 from rotating_features.evaluate import DEFAULT_PROTOCOL, PHOTO_PROTOCOLS, PROTOCOLS, score
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
 from rotating_features.experiments.build import make_dataset, make_model
-from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
+from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
 from rotating_features.experiments.folders import Run
 from rotating_features.experiments.photo_run import (
     Kept,
@@ -30,6 +30,7 @@ from rotating_features.models import AutoEncoder, OnFeatures, load
 from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
 from rotating_features.train.machine import can_compile, pick_compile, pick_precision
+from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.together import SIDE_BY_SIDE
 
 VALIDATION_IMAGES = 200
@@ -53,7 +54,7 @@ def resolve(experiment: Experiment, device: torch.device) -> Experiment:
 
 def check(experiment: Experiment) -> None:
     """Find mistakes that would only show once training is under way, before a folder is made."""
-    check_protocols(experiment.data, experiment.evaluate)
+    check_scoring(experiment.model, experiment.data, experiment.evaluate)
     if not experiment.model.position_embedding and experiment.model.backbone is None:
         raise InputError(
             "Positions are left out of a backbone's features, got no --model.backbone."
@@ -67,8 +68,10 @@ def check(experiment: Experiment) -> None:
         raise InputError(f"k should be at most the number of pixels, {pixels}, got k={k}.")
 
 
-def check_protocols(data: DataConfig, settings: EvaluateConfig) -> None:
+def check_scoring(model: ModelConfig, data: DataConfig, settings: EvaluateConfig) -> None:
     """Raise ``InputError`` if these images are not scored so."""
+    if settings.feature_cache is not None and model.backbone is None:
+        raise InputError("feature_cache keeps a backbone's features, and there is no backbone.")
     photographs = data.dataset in PHOTOGRAPHS
     known = PHOTO_PROTOCOLS if photographs else PROTOCOLS
     if odd := sorted(set(settings.protocols) - set(known)):
@@ -89,13 +92,7 @@ def _check_images(experiment: Experiment) -> int:
 
 def train_runs(runs: list[Run], device: torch.device) -> None:
     """Train until every run's last step is done: side by side on a GPU, else one by one."""
-    at_once = SIDE_BY_SIDE if device.type == "cuda" else 1
-    for start in range(0, len(runs), at_once):
-        _train_together(runs[start : start + at_once], device)
-
-
-def _train_together(runs: list[Run], device: torch.device) -> None:
-    experiment, t = runs[0].experiment, runs[0].experiment.train
+    experiment = runs[0].experiment
     data, model = experiment.data, experiment.model
     if data.dataset in PHOTOGRAPHS:
         backbone = open_model_backbone(model, device)
@@ -106,9 +103,25 @@ def _train_together(runs: list[Run], device: torch.device) -> None:
         images = make_dataset(data, "train")
         make = partial(make_model, model, images)
         validate = _validation(experiment)
+    at_once = SIDE_BY_SIDE if device.type == "cuda" else 1
+    for start in range(0, len(runs), at_once):
+        group = runs[start : start + at_once]
+        trainees = [
+            Trainee(make(seed=run.seed, device=device), run.folder, run.seed) for run in group
+        ]
+        _train_together(group, trainees, images, validate)
+
+
+def _train_together(
+    runs: list[Run],
+    trainees: list[Trainee],
+    images: ImageDataset | PhotoFeed,
+    validate: Callable[[AutoEncoder], dict[str, float]],
+) -> None:
+    t = runs[0].experiment.train
     seeds = ", ".join(str(run.seed) for run in runs)
     train(
-        [Trainee(make(seed=run.seed, device=device), run.folder, run.seed) for run in runs],
+        trainees,
         images,
         steps=t.steps,
         batch_size=t.batch_size,
@@ -137,7 +150,7 @@ def evaluate_run(
         device: Where.
         data: Other test images than the run's own.
     """
-    check_protocols(data or run.experiment.data, settings)
+    check_scoring(run.experiment.model, data or run.experiment.data, settings)
     model = load(run.folder, device=device)
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
     data = data or run.experiment.data

@@ -85,6 +85,12 @@ def heading(record: Record) -> str:
     return f"{record['title']} ({record['source']}), {seeds} seed{'s'[: seeds > 1]}{length}"
 
 
+def origin(record: Record) -> str:
+    """Whose features they are, if not the paper's."""
+    backbone = record.get("backbone")
+    return "" if backbone is None else f"Features of {backbone}; the paper's are DINO's."
+
+
 def figure(record: Record, study: Study) -> Figure | None:
     """Scores over what was varied; None for a study that varies nothing."""
     if not study.axis:

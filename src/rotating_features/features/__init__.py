@@ -100,6 +100,11 @@ def open_backbone(
     return backbone
 
 
+def about(name: str) -> str:
+    """What a backbone is, in a few words, for results; of one that is not listed, its name."""
+    return f"{name} ({BACKBONES[name].about})" if name in BACKBONES else name
+
+
 def _unlisted(name: str) -> Listed:
     if Path(name).is_dir() or (HUB_NAME.fullmatch(name) and name[0] != "."):
         return _vit(name, "")
@@ -126,6 +131,7 @@ __all__ = [
     "Key",
     "Listed",
     "Spec",
+    "about",
     "cached",
     "hash_image",
     "open_backbone",

@@ -6,7 +6,7 @@
 ``pipeline.py`` has them run side by side, ``folder.py`` begins and ends it.
 """
 
-from rotating_features.segment.files import OUTPUTS
+from rotating_features.data.decode import OUTPUTS
 from rotating_features.segment.find import find_images
 from rotating_features.segment.folder import BATCH, segment
 from rotating_features.segment.pipeline import Segmented

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from rotating_features.data.resize import sources
 from rotating_features.evaluate.smooth import mode_filter
 from rotating_features.segment.rle import compress
 
@@ -85,11 +85,11 @@ def make_blocks(
         (h, w), (gh, gw) = size, labels.shape
         shrink = max(1.0, min(h, w) / SMOOTHED[0], max(h, w) / SMOOTHED[1])
         medium = max(1, round(h / shrink)), max(1, round(w / shrink))
-        rows, cols = (nearest(n, m) for n, m in zip(labels.shape, medium, strict=True))
+        rows, cols = (sources(n, m) for n, m in zip(labels.shape, medium, strict=True))
         radius = min(medium[0] // gh, medium[1] // gw)
         labels = mode_filter(labels[rows][:, cols].unsqueeze(0), radius).squeeze(0)
         uncertainty = F.interpolate(uncertainty[None, None], medium, mode="bilinear")[0, 0]
-    rows, cols = (nearest(n, m) for n, m in zip(labels.shape, size, strict=True))
+    rows, cols = (sources(n, m) for n, m in zip(labels.shape, size, strict=True))
     rows, heights = np.unique(rows.numpy(), return_counts=True)
     cols, widths = np.unique(cols.numpy(), return_counts=True)
     return Blocks(
@@ -98,11 +98,6 @@ def make_blocks(
         heights,
         widths,
     )
-
-
-def nearest(n: int, m: int) -> Tensor:
-    """Which of ``n`` pixels each of ``m`` is taken from, (m,) int64, as in ``interpolate``."""
-    return F.interpolate(torch.arange(n).float().view(1, 1, n), m).flatten().long()
 
 
 def _edges(sizes: np.ndarray) -> np.ndarray:

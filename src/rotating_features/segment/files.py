@@ -1,6 +1,5 @@
 """What is written for each image, and how it is told from images."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,12 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features.data.decode import OUTPUTS, REPORT, is_page
 from rotating_features.segment.blocks import Blocks
 
-OUTPUTS = (".labels.png", ".overlay.jpg", ".uncertainty.png")
-REPORT, SUMMARY, COCO, SHEET = "objects.jsonl", "report.json", "coco.json", "contact-sheet.png"
+SUMMARY, COCO, SHEET = "report.json", "coco.json", "contact-sheet.png"
 STRENGTH = 0.55
 """How much of an overlay is label."""
-
-_OUTPUT = re.compile(r".+\..+(\.labels\.png|\.overlay\.jpg|\.uncertainty\.png)")
-_PAGE = re.compile(r"contact-sheet(-\d+)?\.png")
 
 
 def output(out: Path, name: Path, ending: str) -> Path:
@@ -28,14 +24,7 @@ def output(out: Path, name: Path, ending: str) -> Path:
 
 def pages(out: Path) -> list[Path]:
     """All pages of the contact sheet."""
-    return [path for path in out.glob("contact-sheet*.png") if _PAGE.fullmatch(path.name)]
-
-
-def is_output(path: Path) -> bool:
-    """Whether the file was made by us, so that no second run takes it for an image."""
-    if _PAGE.fullmatch(path.name):
-        return (path.parent / REPORT).exists()
-    return _OUTPUT.fullmatch(path.name) is not None
+    return [path for path in out.glob("contact-sheet*.png") if is_page(path)]
 
 
 def check_folder(out: Path) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import EXTENSIONS, looks_like_image
-from rotating_features.segment.files import is_output
+from rotating_features.data.decode import EXTENSIONS, is_output, looks_like_image
 
 
 def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:

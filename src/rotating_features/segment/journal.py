@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from rotating_features._files import replacing
+from rotating_features.data.decode import OUTPUTS, REPORT
 from rotating_features.models import Model
-from rotating_features.segment.files import OUTPUTS, REPORT, output
+from rotating_features.segment.files import output
 
 VERSION = 1
 """To be raised when the same image, model and settings come to give other files."""

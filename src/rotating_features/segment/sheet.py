@@ -6,8 +6,9 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from rotating_features._files import replacing
+from rotating_features.data.decode import OUTPUTS, REPORT
 from rotating_features.data.workers import in_order
-from rotating_features.segment.files import OUTPUTS, REPORT, SHEET, output, pages
+from rotating_features.segment.files import SHEET, output, pages
 from rotating_features.segment.journal import read_lines
 
 COLUMNS, ROWS = 8, 8
