@@ -47,7 +47,7 @@ def assert_explained(capsys: pytest.CaptureFixture, status: int, *words: str) ->
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 @pytest.mark.parametrize("preset", ["paper", "quick"])
 def test_every_experiment_trains_evaluates_saves_and_resumes(
-    tmp_path: Path, published: Path, photographs: dict, tiny_backbone: Path, experiment, preset
+    tmp_path: Path, published: Path, photographs, tiny_backbone: Path, experiment, preset, capsys
 ) -> None:
     words = ["train", experiment, "--runs", str(tmp_path), "--preset", preset, *TINY]
     if experiment.startswith(("mnist", "clevr")):
@@ -56,6 +56,7 @@ def test_every_experiment_trains_evaluates_saves_and_resumes(
         words += ["--data.path", str(photographs[experiment]), "--data.side", "32"]
         words += ["--model.backbone", str(tiny_backbone)]
     assert main(words) == 0
+    assert ("On features of" in capsys.readouterr().out) == (experiment in photographs)
     folder = tmp_path / experiment / "seed-0"
     expected = {"config.json", "model.safetensors", "trainer.pt", "metrics.jsonl", "scores.csv"}
     assert expected <= {path.name for path in folder.iterdir()}

@@ -33,6 +33,8 @@ def evaluate_command(argv: list[str]) -> int:
     device = pick_device(args.device)
     rows = [evaluate_run(run, settings, device) for run in runs]
     console.print(report.table(runs, report.summarise(rows)))
+    if said := report.features_of(runs[0].experiment):
+        console.print(said, soft_wrap=True)
     files = (f"  {run.folder / scores.FILE}" for run in runs)
     console.print("A row for every image:", *files, sep="\n", soft_wrap=True)
     return 0

@@ -40,6 +40,8 @@ def train_command(argv: list[str]) -> int:
         partial.write_text(json.dumps(result, indent=2) + "\n")
     pictures = [path for run in runs for path in draw_pictures(run, device)]
     console.print(report.table(runs, summary))
+    if said := report.features_of(runs[0].experiment):
+        console.print(said, soft_wrap=True)
     console.print("Pictures:", *(f"  {path}" for path in pictures), sep="\n", soft_wrap=True)
     return 0
 

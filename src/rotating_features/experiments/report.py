@@ -93,7 +93,6 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
     """A row for each way of scoring, the paper's last."""
     model = runs[0].experiment.model
     kind = f"n={model.rotation_dim}" if turns(model) else f"{model.kind} features"
-    kind += "" if model.backbone is None else f", on {about(model.backbone)}"
     seeds = len(runs)
     shown = Table(
         title=f"{runs[0].name}, {kind}, {seeds} seed{'s'[: seeds > 1]}",
@@ -116,6 +115,12 @@ def table(runs: list[Run], summary: dict[str, dict[str, Any]]) -> Table:
         cells = [cell(name, claims[name]._asdict() if name in claims else None) for name in metrics]
         shown.add_row("the paper (rf2023)", "", *cells)
     return shown
+
+
+def features_of(experiment: Experiment) -> str:
+    """Whose features the model takes, in a line to stand under its table; empty for pixels."""
+    backbone = experiment.model.backbone
+    return "" if backbone is None else f"On features of {about(backbone)}."
 
 
 def run_table(runs: Path) -> Table:
