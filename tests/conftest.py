@@ -3,6 +3,7 @@
 import gzip
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -88,3 +89,19 @@ def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny-vit")
     transformers.ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def explained(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """How a user's mistake ends."""
+
+    def check(status: int, *words: str) -> None:
+        """Status 2, a message with these words, no traceback."""
+        captured = capsys.readouterr()
+        text = " ".join((captured.err + captured.out).split())
+        assert status == 2
+        assert "Traceback" not in text
+        for word in words:
+            assert word in text
+
+    return check

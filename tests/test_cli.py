@@ -34,16 +34,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def assert_explained(capsys: pytest.CaptureFixture, status: int, *words: str) -> None:
-    """Status 2, a message with these words, no traceback."""
-    captured = capsys.readouterr()
-    text = " ".join((captured.err + captured.out).split())
-    assert status == 2
-    assert "Traceback" not in text
-    for word in words:
-        assert word in text
-
-
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 @pytest.mark.parametrize("preset", ["paper", "quick"])
 def test_every_experiment_trains_evaluates_saves_and_resumes(
@@ -70,19 +60,19 @@ def test_every_experiment_trains_evaluates_saves_and_resumes(
 
 @pytest.mark.parametrize("dataset", ["pascal-voc", "foodseg103", "folder"])
 def test_photographs_can_be_looked_at_but_not_written(
-    tmp_path: Path, photographs: dict, dataset: str, capsys
+    tmp_path: Path, photographs: dict, dataset: str, explained
 ) -> None:
     words = ["data", dataset, "--path", str(photographs[dataset])]
     assert main([*words, "--picture", str(tmp_path / "look.png")]) == 0
     assert (tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
-    assert_explained(capsys, main([*words, "--out", str(tmp_path)]), "npz files", "--picture")
+    explained(main([*words, "--out", str(tmp_path)]), "npz files", "--picture")
     fetch = main([*words, "--out", str(tmp_path), "--fetch"])
-    assert_explained(capsys, fetch, "cannot be fetched", "--data.path")
+    explained(fetch, "cannot be fetched", "--data.path")
 
 
-def test_a_cache_of_features_without_a_backbone_is_explained(tmp_path: Path, capsys) -> None:
+def test_a_cache_of_features_without_a_backbone_is_explained(tmp_path: Path, explained) -> None:
     status = train(tmp_path, "--evaluate.feature-cache", str(tmp_path / "cache"))
-    assert_explained(capsys, status, "there is no backbone")
+    explained(status, "there is no backbone")
     assert not (tmp_path / "4shapes").exists()
 
 
@@ -155,16 +145,16 @@ def test_data_written_to_files_trains_the_same_model(tmp_path: Path, monkeypatch
         assert torch.equal(a, b)
 
 
-def test_data_that_exists_is_not_written_over(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_data_that_exists_is_not_written_over(tmp_path: Path, explained, monkeypatch) -> None:
     monkeypatch.setattr(FourShapes, "__len__", lambda self: 3)
     words = ["data", "4shapes", "--out", str(tmp_path), "--splits", "val"]
     assert main(words) == 0
     before = contents(tmp_path)
-    assert_explained(capsys, main(words), "exists already")
+    explained(main(words), "exists already")
     assert contents(tmp_path) == before
 
 
-def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, capsys) -> None:
+def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, explained) -> None:
     from PIL import Image
 
     train(tmp_path)
@@ -175,7 +165,7 @@ def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, capsys) -
     (pictures / "bad.png").write_text("no picture")
     out = tmp_path / "masks"
     words = ["--model", str(tmp_path / "4shapes"), "--out", str(out)]
-    assert_explained(capsys, main(["segment", str(pictures), *words]), "bad.png cannot be read")
+    explained(main(["segment", str(pictures), *words]), "bad.png cannot be read")
     with Image.open(out / "good.png.labels.png") as mask:
         assert mask.size == (50, 40)
     assert main(["segment", str(pictures / "good.png"), *words, "--k", "3"]) == 0
@@ -204,12 +194,12 @@ def test_no_command_shows_the_commands(capsys) -> None:
     assert all(command in text for command in COMMANDS)
 
 
-def test_an_unknown_command_is_explained(capsys) -> None:
-    assert_explained(capsys, main(["tarin"]), "got 'tarin'", "Did you mean 'train'?")
+def test_an_unknown_command_is_explained(explained) -> None:
+    explained(main(["tarin"]), "got 'tarin'", "Did you mean 'train'?")
 
 
-def test_an_unknown_experiment_is_explained(capsys) -> None:
-    assert_explained(capsys, main(["train", "4shape"]), "got '4shape'", "Did you mean '4shapes'?")
+def test_an_unknown_experiment_is_explained(explained) -> None:
+    explained(main(["train", "4shape"]), "got '4shape'", "Did you mean '4shapes'?")
 
 
 @pytest.mark.parametrize(
@@ -221,56 +211,54 @@ def test_an_unknown_experiment_is_explained(capsys) -> None:
         (["--train.stps", "1"], "--train.stps"),
     ],
 )
-def test_wrong_options_are_explained(tmp_path: Path, capsys, words, wanted) -> None:
+def test_wrong_options_are_explained(tmp_path: Path, explained, words, wanted) -> None:
     with pytest.raises(SystemExit) as stop:
         train(tmp_path, *words)
-    assert_explained(capsys, stop.value.code, wanted)
+    explained(stop.value.code, wanted)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_folder_that_exists_is_left_as_it_is(tmp_path: Path, capsys) -> None:
+def test_a_run_folder_that_exists_is_left_as_it_is(tmp_path: Path, explained) -> None:
     train(tmp_path)
     before = contents(tmp_path)
-    assert_explained(capsys, train(tmp_path), "exists already", "--resume", "--name")
+    explained(train(tmp_path), "exists already", "--resume", "--name")
     assert contents(tmp_path) == before
 
 
-def test_one_seed_that_exists_stops_all_before_they_start(tmp_path: Path, capsys) -> None:
+def test_one_seed_that_exists_stops_all_before_they_start(tmp_path: Path, explained) -> None:
     train(tmp_path, "--seeds", "1")
     status = train(tmp_path, "--seeds", "0", "1")
-    assert_explained(capsys, status, "seed-1", "exists already")
+    explained(status, "seed-1", "exists already")
     assert not (tmp_path / "4shapes" / "seed-0").exists()
 
 
-def test_resuming_with_other_settings_is_refused(tmp_path: Path, capsys) -> None:
+def test_resuming_with_other_settings_is_refused(tmp_path: Path, explained) -> None:
     train(tmp_path)
     before = contents(tmp_path)
     status = train(tmp_path, "--resume", "--train.lr", "0.5")
-    assert_explained(capsys, status, "train.lr", "-> 0.5")
+    explained(status, "train.lr", "-> 0.5")
     assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("words", [[], ["--train.lr", "0.5"]])
-def test_a_truncated_checkpoint_costs_nothing_else(tmp_path: Path, capsys, words) -> None:
+def test_a_truncated_checkpoint_costs_nothing_else(tmp_path: Path, explained, words) -> None:
     train(tmp_path)
     trainer = tmp_path / "4shapes" / "seed-0" / "trainer.pt"
     trainer.write_bytes(trainer.read_bytes()[:1000])
     before = contents(tmp_path)
-    assert_explained(capsys, train(tmp_path, "--resume", *words), "seed-0")
+    explained(train(tmp_path, "--resume", *words), "seed-0")
     assert contents(tmp_path) == before
 
 
-def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, capsys) -> None:
+def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, explained) -> None:
     train(tmp_path)
     status = train(tmp_path, "--resume", "--train.steps", "1")
-    assert_explained(capsys, status, "has done 2 steps, more than the 1 asked for")
+    explained(status, "has done 2 steps, more than the 1 asked for")
 
 
 @pytest.mark.parametrize("seeds", [["-1"], ["0", "0"]])
-def test_seeds_that_cannot_be_are_explained(tmp_path: Path, capsys, seeds: list[str]) -> None:
-    assert_explained(
-        capsys, train(tmp_path, "--seeds", *seeds), "seeds should be different numbers"
-    )
+def test_seeds_that_cannot_be_are_explained(tmp_path: Path, explained, seeds: list[str]) -> None:
+    explained(train(tmp_path, "--seeds", *seeds), "seeds should be different numbers")
 
 
 @pytest.mark.parametrize(
@@ -281,8 +269,10 @@ def test_seeds_that_cannot_be_are_explained(tmp_path: Path, capsys, seeds: list[
         (["--evaluate.k", "2000"], "got k=2000"),
     ],
 )
-def test_mistakes_are_found_before_a_folder_is_made(tmp_path: Path, capsys, words, wanted) -> None:
-    assert_explained(capsys, train(tmp_path, *words), wanted)
+def test_mistakes_are_found_before_a_folder_is_made(
+    tmp_path: Path, explained, words, wanted
+) -> None:
+    explained(train(tmp_path, *words), wanted)
     assert not list(tmp_path.iterdir())
 
 
@@ -299,33 +289,33 @@ def test_folders_beside_the_seeds_are_left_alone(tmp_path: Path) -> None:
     assert main(["list", "--runs", str(tmp_path)]) == 0
 
 
-def test_damaged_scores_are_explained(tmp_path: Path, capsys) -> None:
+def test_damaged_scores_are_explained(tmp_path: Path, explained) -> None:
     train(tmp_path)
     (tmp_path / "4shapes" / "seed-0" / "scores.csv").write_text("protocol,image\nblind,x\n")
-    assert_explained(capsys, main(["evaluate", str(tmp_path / "4shapes")]), "scores.csv", "damaged")
+    explained(main(["evaluate", str(tmp_path / "4shapes")]), "scores.csv", "damaged")
 
 
-def test_compiling_without_a_compiler_is_explained(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_compiling_without_a_compiler_is_explained(tmp_path: Path, explained, monkeypatch) -> None:
     monkeypatch.setattr("rotating_features.train.machine.shutil.which", lambda name: None)
     status = train(tmp_path, "--train.compile", "yes")
-    assert_explained(capsys, status, "a C++ compiler", "--train.compile at auto")
+    explained(status, "a C++ compiler", "--train.compile at auto")
 
 
-def test_a_damaged_config_is_explained(tmp_path: Path, capsys) -> None:
+def test_a_damaged_config_is_explained(tmp_path: Path, explained) -> None:
     train(tmp_path)
     (tmp_path / "4shapes" / "seed-0" / "config.json").write_text('{"experiment"')
     status = main(["evaluate", str(tmp_path / "4shapes")])
-    assert_explained(capsys, status, "config.json", "damaged")
+    explained(status, "config.json", "damaged")
 
 
-def test_a_run_that_is_not_there_is_explained(tmp_path: Path, capsys) -> None:
-    assert_explained(capsys, main(["evaluate", str(tmp_path / "none")]), "There is no run at")
+def test_a_run_that_is_not_there_is_explained(tmp_path: Path, explained) -> None:
+    explained(main(["evaluate", str(tmp_path / "none")]), "There is no run at")
 
 
-def test_k_larger_than_the_number_of_pixels_is_explained(tmp_path: Path, capsys) -> None:
+def test_k_larger_than_the_number_of_pixels_is_explained(tmp_path: Path, explained) -> None:
     train(tmp_path)
     status = main(["evaluate", str(tmp_path / "4shapes"), "--k", "2000"])
-    assert_explained(capsys, status, "got k=2000")
+    explained(status, "got k=2000")
 
 
 @pytest.mark.parametrize("file", ["config.json", "trainer.pt", "model.safetensors", "scores.csv"])
@@ -334,7 +324,7 @@ def test_k_larger_than_the_number_of_pixels_is_explained(tmp_path: Path, capsys)
     [(errno.ENOSPC, "Free some space"), (errno.EROFS, "read-only"), (errno.EACCES, "may write")],
 )
 def test_a_disk_that_says_no_costs_nothing_that_was_good(
-    tmp_path: Path, capsys, monkeypatch, code: int, advice: str, file: str
+    tmp_path: Path, explained, monkeypatch, code: int, advice: str, file: str
 ) -> None:
     train(tmp_path)
     before = contents(tmp_path)
@@ -349,7 +339,7 @@ def test_a_disk_that_says_no_costs_nothing_that_was_good(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", fail)
         status = train(tmp_path, "--resume", "--train.steps", "3")
-    assert_explained(capsys, status, advice, "intact")
+    explained(status, advice, "intact")
     path = f"4shapes/seed-0/{file}"
     assert contents(tmp_path)[path] == before[path]
     assert rf.load(tmp_path / "4shapes").settings["hidden_dim"] == 2

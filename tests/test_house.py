@@ -71,6 +71,12 @@ def test_configs_stop_in_experiments() -> None:
     assert rooms <= {"experiments", "arguments", "commands"}
 
 
+def assert_runs_silently(code: str) -> None:
+    """In a process of its own, where nothing is loaded yet."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_importing_does_no_work_and_needs_no_extra() -> None:
     """No GPU is touched, no figure or log machinery loaded, nothing printed."""
     code = (
@@ -79,8 +85,7 @@ def test_importing_does_no_work_and_needs_no_extra() -> None:
         "bad = {'triton', 'matplotlib.pyplot', 'tensorboard', 'tyro', 'transformers'};"
         "assert not bad & set(sys.modules), bad & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert_runs_silently(code)
 
 
 def test_backbones_load_no_extra_before_one_is_opened() -> None:
@@ -89,8 +94,7 @@ def test_backbones_load_no_extra_before_one_is_opened() -> None:
         "bad = {'transformers', 'huggingface_hub', 'efficientnet_lite_pytorch'};"
         "assert not bad & set(sys.modules), bad & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert_runs_silently(code)
 
 
 def test_the_benchmarks_need_no_peer_to_be_imported() -> None:
@@ -99,5 +103,4 @@ def test_the_benchmarks_need_no_peer_to_be_imported() -> None:
         "bad = {'triton', 'matplotlib', 'sklearn', 'skimage'};"
         "assert not bad & set(sys.modules), bad & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert_runs_silently(code)

@@ -185,6 +185,7 @@ def test_what_is_no_image_in_a_folder_is_passed_over(model, photographs, tmp_pat
     for path in photographs["folder"].iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "broken.png").write_text("no picture")
+    Image.new("RGB", (2, 900)).save(tmp_path / "thread.png")
     data = dataclasses.replace(whole, path=str(tmp_path))
     torch.testing.assert_close(collect(model, data), collect(model, whole), rtol=0, atol=0)
     assert_has_rows(photo_sheet({"prediction": model}, data, RF2023, ""), tmp_path, 3, 4)
@@ -269,20 +270,6 @@ def run(photographs: dict, tiny_backbone: Path, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     assert train(folder, "pascal-voc", photographs["pascal-voc"], tiny_backbone) == 0
     return folder / "pascal-voc"
-
-
-@pytest.fixture
-def explained(capsys: pytest.CaptureFixture):
-    def check(status: int, *words: str) -> None:
-        """Status 2, a message with these words, no traceback."""
-        captured = capsys.readouterr()
-        text = " ".join((captured.err + captured.out).split())
-        assert status == 2
-        assert "Traceback" not in text
-        for word in words:
-            assert word in text
-
-    return check
 
 
 @pytest.mark.parametrize(

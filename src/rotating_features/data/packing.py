@@ -11,7 +11,7 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features.data.packed import Packed
 from rotating_features.data.photographs import Images
-from rotating_features.data.resize import How, check_long, check_resize, resize_short
+from rotating_features.data.resize import How, check_resize, resize_short
 from rotating_features.data.workers import Problem, in_order
 
 
@@ -86,8 +86,6 @@ def packed_name(names: Sequence[str], *, side: int, how: How) -> str:
 
 def _fitted(images: Images, index: int, side: int, how: How) -> Tensor | Problem:
     try:
-        image = images.image(index)
-        check_long(image, images.name(index))
-        return resize_short(image, side, how)
+        return resize_short(images.image(index), side, how)
     except InputError as error:
         return Problem(images.name(index), str(error))

@@ -18,6 +18,10 @@ UNLABELLED = 255
 """What masks have where nobody said what is there, such as on outlines of objects."""
 
 
+LONGEST = 32
+"""Times a photograph may be as long as wide: resized to a shorter side, it would fill gigabytes."""
+
+
 class Photograph(NamedTuple):
     """A photograph, and what is known about its pixels."""
 
@@ -103,7 +107,13 @@ class PhotographFiles(Dataset[Photograph]):
 
 def read_image(path: str | Path) -> Tensor:
     """The picture in a file, (3, h, w) uint8, its channels last in memory."""
-    return torch.from_numpy(np.array(open_image(path))).permute(2, 0, 1)
+    picture = open_image(path)
+    w, h = picture.size
+    if max(h, w) > LONGEST * min(h, w):
+        raise InputError(
+            f"{path} should be at most {LONGEST} times as long as wide, got {h} x {w} pixels."
+        )
+    return torch.from_numpy(np.array(picture)).permute(2, 0, 1)
 
 
 def read_labels(path: str | Path, *, highest: int = UNLABELLED - 1) -> Tensor:

@@ -26,10 +26,6 @@ Nearest = Literal["nearest", "nearest-exact", "pillow"]
 centre; Pillow means the latter, but adds up steps and so rounds a few pixels the other way."""
 
 
-LONGEST = 32
-"""Times a photograph may be as long as wide."""
-
-
 def short_size(size: tuple[int, int], side: int) -> tuple[int, int]:
     """Height and width of a picture of ``size`` once its shorter side is ``side`` pixels long.
 
@@ -55,15 +51,6 @@ def resize_short(x: Tensor, side: int, how: How) -> Tensor:
         raise InputError(f"Labels can only be resized by 'nearest', got {how!r}.")
     picture = Image.fromarray(x.permute(1, 2, 0).numpy())
     return torch.from_numpy(np.array(picture.resize((w, h), FILTERS[how]))).permute(2, 0, 1)
-
-
-def check_long(image: Tensor, name: str) -> None:
-    """Raise ``InputError`` if a photograph is so thin that, resized, it would fill gigabytes."""
-    h, w = image.shape[-2:]
-    if max(h, w) > LONGEST * min(h, w):
-        raise InputError(
-            f"{name} should be at most {LONGEST} times as long as wide, got {h} x {w} pixels."
-        )
 
 
 def check_resize(side: int, how: How) -> None:

@@ -21,9 +21,15 @@ class Problem(NamedTuple):
 
 
 def in_order(
-    count: int, work: Callable[[int], Result], workers: int | None = None
+    count: int,
+    work: Callable[[int], Result],
+    workers: int | None = None,
+    *,
+    ahead: int | None = None,
 ) -> Iterator[Result]:
     """``work(0)``, ``work(1)``, ... up to ``count``, computed by threads.
+
+    At most ``ahead`` of them are begun before the first is taken, by default a few for each worker.
 
     Pillow decodes and resizes without holding Python's lock, so two threads on two cores are twice
     as fast as one; two processes are not, as each picture has to be sent from one to the other.
@@ -32,12 +38,13 @@ def in_order(
     if workers == 1:
         yield from map(work, range(count))
         return
+    ahead = workers * AHEAD if ahead is None else ahead
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for index in range(count):
                 waiting.append(pool.submit(work, index))
-                if len(waiting) == workers * AHEAD:
+                if len(waiting) == ahead:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -15,7 +15,6 @@ from rotating_features._check import InputError, check_shape
 from rotating_features.data.resize import (
     Nearest,
     center_crop,
-    check_long,
     resize_nearest,
     resize_short,
     short_size,
@@ -141,7 +140,6 @@ def find_protocol(protocol: str | PhotoProtocol) -> PhotoProtocol:
 def prepare_image(image: Tensor, protocol: PhotoProtocol) -> Tensor:
     """What the model is shown, (3, h, w) uint8 -> (3, side, side), uint8 or float32 in [0, 1]."""
     check_shape("image", image, "c h w", c=3)
-    check_long(image, "The photograph")
     side = protocol.image_side
     if protocol.image_resize == "bicubic":
         size = short_size((image.shape[1], image.shape[2]), side)

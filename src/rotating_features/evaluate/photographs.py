@@ -1,8 +1,6 @@
 """Scores of photographs, one by one, however their labels were found."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +10,7 @@ from torch import Tensor
 from rotating_features._check import InputError, check_shape
 from rotating_features.data.photographs import Photograph, Photographs
 from rotating_features.data.sample import IGNORE
+from rotating_features.data.workers import in_order
 from rotating_features.evaluate.cluster import count_clusters
 from rotating_features.evaluate.photo_protocols import (
     PhotoProtocol,
@@ -87,7 +86,8 @@ def score_photographs(
         )
     total = len(photographs) if images is None else min(images, len(photographs))
     prepare = partial(_prepare, photographs, protocol, kept, skip_broken)
-    for batch in _batches(_ahead(prepare, range(total), workers, 2 * batch_size), batch_size):
+    items = in_order(total, prepare, workers, ahead=2 * batch_size)
+    for batch in _batches(items, batch_size):
         x, instances, classes = (part.to(device) for part in batch)
         told = predict(x if x.is_floating_point() else x.float() / 255)
         labels, doubt = (told, None) if isinstance(told, Tensor) else told
@@ -121,24 +121,6 @@ def _prepare(
     if kept is not None:
         kept[index] = done
     return done
-
-
-def _ahead(
-    make: Callable[[int], Prepared | None], indices: Iterable[int], workers: int, ahead: int
-) -> Iterator[Prepared | None]:
-    """What ``make`` makes, in order, while threads are at work on the next ``ahead``."""
-    waiting: deque[Future[Prepared | None]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for index in indices:
-                waiting.append(pool.submit(make, index))
-                if len(waiting) > ahead:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()  # whoever stops listening need not wait for the rest
 
 
 def _batches(items: Iterator[Prepared | None], size: int) -> Iterator[Prepared]:

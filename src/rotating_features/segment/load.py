@@ -81,9 +81,7 @@ def fit(picture: Image.Image, channels: int, size: tuple[int, int]) -> Tensor:
     """
     w, h = picture.size
     rows = max(1, STRIP // w)
-    narrow = torch.empty(
-        1, channels, h, size[1]
-    )  # one piece: many small ones would hold on to more
+    narrow = torch.empty(1, channels, h, size[1])  # one piece, for many would hold on to more
     for top in range(0, h, rows):
         strip = picture.crop((0, top, w, min(h, top + rows)))
         narrow[:, :, top : top + rows] = _resize(_as_floats(strip, channels), width=size[1])
