@@ -1,3 +1,4 @@
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,11 @@ import torch
 from rotating_features.features import Backbone, FeatureCache, Key, cached, open_backbone
 
 pytestmark = pytest.mark.gpu
+
+
+def part(a: torch.Tensor, b: torch.Tensor) -> float:
+    """How far apart they are, relative to their length."""
+    return ((a - b).norm() / b.norm()).item()
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
@@ -26,10 +32,10 @@ def test_a_backbone_can_be_captured_in_a_cuda_graph(
         captured = backbone(x)
     x.copy_(torch.rand_like(x))
     graph.replay()
-    torch.testing.assert_close(captured, backbone(x))
+    # A graph may multiply by other kernels, which round differently.
+    assert part(captured, backbone(x)) < (1e-5 if dtype is None else 2e-2)
     if dtype is None:
-        on_cpu = open_backbone(write(family))(x.cpu())
-        torch.testing.assert_close(captured.cpu(), on_cpu, atol=1e-3, rtol=1e-3)
+        assert part(captured.cpu(), open_backbone(write(family))(x.cpu())) < 1e-2  # TF32 patches
 
 
 @pytest.mark.parametrize("family", ["dino", "dinov2", "dinov2-registers", "dinov3"])
@@ -39,8 +45,10 @@ def test_after_the_first_call_nothing_waits_for_the_gpu(
     backbone = open_backbone(write(family), device="cuda")
     x = torch.rand(2, 3, 2 * backbone.stride, 2 * backbone.stride, device="cuda")
     backbone(x)
-    torch.cuda.set_sync_debug_mode("error")
     try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype")
+            torch.cuda.set_sync_debug_mode("error")
         backbone(x)
     finally:
         torch.cuda.set_sync_debug_mode("default")

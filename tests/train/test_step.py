@@ -1,4 +1,5 @@
 import copy
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -154,16 +155,33 @@ def test_the_compiled_step_gives_the_same_loss(precision: str, kind: str) -> Non
     torch.testing.assert_close(a, b, rtol=1e-4 if precision == "float32" else 2e-2, atol=0)
 
 
+@pytest.fixture
+def without_tf32() -> Iterator[Callable[[], None]]:
+    """A call that switches TF32 off until the test ends; making a step switches it on."""
+    places = torch.backends.cuda.matmul, torch.backends.cudnn.conv
+    before = [place.fp32_precision for place in places]
+
+    def switch_off() -> None:
+        for place in places:
+            place.fp32_precision = "ieee"
+
+    yield switch_off
+    for place, precision in zip(places, before, strict=True):
+        place.fp32_precision = precision
+
+
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores")  # which compiling would like
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_steps_on_a_gpu_are_those_on_the_cpu(compiled: bool, kind: str, monkeypatch) -> None:
+def test_steps_on_a_gpu_are_those_on_the_cpu(
+    compiled: bool, kind: str, without_tf32: Callable[[], None]
+) -> None:
     """Losses and gradients. At a rate above that of rounding errors both would soon part, and so
     they would with TF32: where a ReLU begins, a rounding error decides."""
     cpu = Step(flavour(kind, side=32, hidden_dim=16))
     gpu = Step(flavour(kind, side=32, hidden_dim=16).cuda(), compiled=compiled)
-    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", "ieee")
-    monkeypatch.setattr(torch.backends.cudnn.conv, "fp32_precision", "ieee")
+    without_tf32()
     for _ in range(4):
         x = images(16, side=32)
         labels = labels_for(cpu.model, 16)
