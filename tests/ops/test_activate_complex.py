@@ -1,8 +1,19 @@
+import copy
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
-from rotating_features.ops.activate_complex import SHORTEST, direction
+from rotating_features.ops.activate import Norm
+from rotating_features.ops.activate_complex import (
+    SHORTEST,
+    activate_complex,
+    activate_complex_reference,
+    direction,
+)
+from rotating_features.testing import assert_as_exact_as
 
 numbers = st.floats(-1e3, 1e3, width=32)
 
@@ -30,3 +41,66 @@ def test_real_numbers_lean_upwards_so_that_phases_can_start_to_learn() -> None:
     re, im = direction(torch.tensor([[-2.0, 0.0], [3.0, 0.0]])).unbind(1)
     assert re.tolist() == [-1, 1]
     assert (im > 0).all()
+
+
+KERNEL_CASES = {
+    "batch": (5, (7, 3), {}),
+    "batch, image": (16, (9, 9), {"lifted": True}),
+    "batch, magnitudes": (8, (6, 6), {"only_magnitude": True}),
+    "batch, in use": (5, (7, 3), {"training": False}),
+    "batch, many channels": (200, (3, 3), {}),
+    "items": (37, (), {}),
+    "items, image": (16, (), {"lifted": True}),
+    "items, magnitudes": (16, (), {"only_magnitude": True}),
+}
+
+
+def results(function, norm: Norm, y: Tensor, biases: Tensor, g: Tensor, **switches) -> list[Tensor]:
+    """Output, every gradient, and the running statistics afterwards."""
+    norm = copy.deepcopy(norm).to(biases)
+    y, biases = y.clone().requires_grad_(), biases.clone().requires_grad_()
+    out = function(y, *biases, norm, **{"only_magnitude": False, **switches})
+    wanted = (y, biases, norm.weight, norm.bias)
+    g_y, g_biases, *rest = torch.autograd.grad(out, wanted, g.to(out), materialize_grads=True)
+    if isinstance(norm, nn.BatchNorm1d) and norm.training:
+        g_biases = g_biases[1:]  # the magnitude bias is normalised away; what is left is noise
+    return [out, g_y, g_biases, *rest, *norm.buffers()]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", KERNEL_CASES)
+def test_the_kernel_keeps_the_contract(
+    case: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On odd shapes, on zeros and real numbers, and on input that is not contiguous."""
+    from rotating_features.ops.triton import activate as kernels
+    from rotating_features.ops.triton.activate import activate_complex_triton
+
+    monkeypatch.setattr(kernels, "PROGRAMS", 5)  # so that each has several tiles, and not as many
+
+    c, space, options = KERNEL_CASES[case]
+    options = dict(options)
+    lifted, training = options.pop("lifted", False), options.pop("training", True)
+    norm = nn.BatchNorm1d(c) if space else nn.LayerNorm(c)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    norm = norm.cuda().train(training)
+    y = torch.randn(c, 33, 1 if lifted else 3, *space).movedim(0, -1).to("cuda", dtype)
+    assert not y.is_contiguous()
+    y[:3] = 0
+    if not lifted:
+        y[3:6, 1] = 0
+    out = (33, *space, c) if options.get("only_magnitude") else (33, 3, *space, c)
+    g = torch.randn(out).to("cuda", dtype)
+
+    def of(function):
+        return lambda y, biases, g: results(function, norm, y, biases, g, **options)
+
+    biases = torch.randn(2, c).cuda()
+    assert_as_exact_as(of(activate_complex_reference), of(activate_complex_triton), y, biases, g)
+
+
+def test_triton_on_the_cpu_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"should get a CUDA tensor.*\n.*impl='auto'"):
+        activate_complex(torch.randn(4, 3, 6), *torch.randn(2, 6), nn.LayerNorm(6), impl="triton")

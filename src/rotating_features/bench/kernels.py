@@ -14,6 +14,7 @@ from rotating_features.bench.alone import Tell, alone
 from rotating_features.bench.harness import Row, Timing, compare, measure, this_device
 from rotating_features.ops import Impl
 from rotating_features.ops.activate import activate
+from rotating_features.ops.activate_complex import activate_complex
 from rotating_features.ops.adam import adam_
 from rotating_features.ops.convolve import convolve
 from rotating_features.ops.squared_error import squared_error
@@ -40,6 +41,14 @@ def _activate(norm: nn.BatchNorm1d | nn.LayerNorm, y: Tensor) -> Case:
     bias = torch.randn(N, y.shape[-1], device=y.device, requires_grad=True)
     leaves = [y.requires_grad_(), bias, norm.weight, norm.bias]
     return Case(lambda impl: activate(y, bias, norm, impl=impl), leaves)
+
+
+def _activate_complex(y: Tensor) -> Case:
+    c = y.shape[-1]
+    norm = nn.BatchNorm1d(c).to(y.device)
+    b, beta = (torch.randn(c, device=y.device, requires_grad=True) for _ in range(2))
+    leaves = [y.requires_grad_(), b, beta, norm.weight, norm.bias]
+    return Case(lambda impl: activate_complex(y, b, beta, norm, impl=impl), leaves)
 
 
 def _convolve(x: Tensor, weight: Tensor, stride: int, *, up: bool) -> Case:
@@ -69,6 +78,7 @@ def _adam(p: Tensor) -> Case:
 CASES: dict[str, Callable[[Callable[..., Tensor], int], Case]] = {
     "activate, batch norm": lambda new, b: _activate(nn.BatchNorm1d(D), new(b, N + 1, 16, 16, D)),
     "activate, layer norm": lambda new, b: _activate(nn.LayerNorm(1024), new(b, N + 1, 1024)),
+    "activate, complex": lambda new, b: _activate_complex(new(b, 3, 16, 16, D)),
     "convolve, last layer": lambda new, b: _convolve(
         new(b * (N + 1), 16, 16, D), torch.randn(D, 1, 3, 3), 2, up=True
     ),

@@ -23,7 +23,7 @@ class ComplexLayer(StackedLayer):
     """Base of the complex layers. A subclass says what its linear map is.
 
     Args:
-        impl: Which implementation of the linear map to run, as in :func:`convolve`.
+        impl: Which implementation to run, as in :func:`activate_complex`.
     """
 
     def __init__(self, linear_map: LinearMap, *, impl: Impl = "auto") -> None:
@@ -33,7 +33,9 @@ class ComplexLayer(StackedLayer):
 
     def _activate(self, y: Tensor, only_magnitude: bool) -> Tensor:
         biases = self.magnitude_bias, self.phase_bias
-        return activate_complex(y, *biases, self.norm, only_magnitude=only_magnitude)
+        return activate_complex(
+            y, *biases, self.norm, only_magnitude=only_magnitude, impl=self.impl
+        )
 
 
 class ComplexLinear(ComplexLayer):

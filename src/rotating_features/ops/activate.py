@@ -49,19 +49,24 @@ def activate(
         "binding": binding,
         "only_magnitude": only_magnitude,
     }
-    if use_triton(y, impl):
-        if _suits(y, norm):
-            from rotating_features.ops.triton.activate import activate_triton
+    if use_kernel(y, norm, impl):
+        from rotating_features.ops.triton.activate import activate_triton
 
-            with torch.cuda.device(y.device):
-                return activate_triton(y, bias, norm, **switches)
-        if impl == "triton":
-            raise InputError(
-                "impl='triton' should get a batch norm, or a layer norm of items without space, "
-                f"with weights, bias and momentum; got {norm} for shape {tuple(y.shape)}.\n"
-                "  Use impl='auto' to fall back to PyTorch."
-            )
+        with torch.cuda.device(y.device):
+            return activate_triton(y, bias, norm, **switches)
     return activate_reference(y, bias, norm, **switches)
+
+
+def use_kernel(y: Tensor, norm: Norm, impl: Impl) -> bool:
+    """Decide which implementation of an activation a call gets."""
+    usable = use_triton(y, impl)
+    if usable and impl == "triton" and not _suits(y, norm):
+        raise InputError(
+            "impl='triton' should get a batch norm, or a layer norm of items without space, "
+            f"with weights, bias and momentum; got {norm} for shape {tuple(y.shape)}.\n"
+            "  Use impl='auto' to fall back to PyTorch."
+        )
+    return usable and _suits(y, norm)
 
 
 def _suits(y: Tensor, norm: Norm) -> bool:

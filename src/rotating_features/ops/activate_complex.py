@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from rotating_features.ops.activate import Norm
+from rotating_features.ops import Impl
+from rotating_features.ops.activate import Norm, use_kernel
 from rotating_features.ops.bind import bind
 from rotating_features.vectors import ROTATION, magnitude
 
@@ -27,6 +28,7 @@ def activate_complex(
     norm: Norm,
     *,
     only_magnitude: bool = False,
+    impl: Impl = "auto",
 ) -> Tensor:
     r"""Stacked features from a linear map's response, (b, 3, *space, c) -> the same.
 
@@ -37,7 +39,21 @@ def activate_complex(
         phase_bias: :math:`\beta`, (c,).
         norm: Over all that is not a channel, or over the channels of an item.
         only_magnitude: Return the magnitudes alone, (b, *space, c).
+        impl: ``"torch"`` for the definition, ``"triton"`` for the kernel, ``"auto"`` to choose.
     """
+    biases = magnitude_bias, phase_bias
+    if use_kernel(y, norm, impl):
+        from rotating_features.ops.triton.activate import activate_complex_triton
+
+        with torch.cuda.device(y.device):
+            return activate_complex_triton(y, *biases, norm, only_magnitude=only_magnitude)
+    return activate_complex_reference(y, *biases, norm, only_magnitude=only_magnitude)
+
+
+def activate_complex_reference(
+    y: Tensor, magnitude_bias: Tensor, phase_bias: Tensor, norm: Norm, *, only_magnitude: bool
+) -> Tensor:
+    """The definition. Kernels are correct when they agree with this function."""
     r = y.to(magnitude_bias.dtype)  # norms want full precision
     chi = r[:, -1]
     psi = torch.stack([chi, torch.zeros_like(chi)], ROTATION) if y.shape[1] == 1 else r[:, :2]

@@ -1,4 +1,4 @@
-"""The kernels behind ``ops/activate.py``, as functions that autograd can differentiate."""
+"""The kernels behind ``ops/activate.py`` and ``ops/activate_complex.py``, differentiable."""
 
 from typing import Any, NamedTuple
 
@@ -27,14 +27,35 @@ def activate_triton(
     only_magnitude: bool,
 ) -> Tensor:
     """As :func:`rotating_features.ops.activate.activate_reference`."""
-    flags = {
-        "N": len(bias),
-        "SLOTS": y.shape[1],
-        "C": y.shape[-1],
-        "LIFTED": y.shape[1] == 1,
-        "BINDING": binding,
-        "COUNT_BIAS": bias_in_magnitude,
-    }
+    how = {"BINDING": binding, "COUNT_BIAS": bias_in_magnitude, "COMPLEX": False}
+    return _activate(y, bias, norm, how, only_magnitude)
+
+
+def activate_complex_triton(
+    y: Tensor,
+    magnitude_bias: Tensor,
+    phase_bias: Tensor,
+    norm: nn.BatchNorm1d | nn.LayerNorm,
+    *,
+    only_magnitude: bool,
+) -> Tensor:
+    """As :func:`rotating_features.ops.activate_complex.activate_complex_reference`.
+
+    A complex number is a vector of length 2, and its biases are as many.
+    """
+    how = {"BINDING": True, "COUNT_BIAS": False, "COMPLEX": True}
+    return _activate(y, torch.stack([magnitude_bias, phase_bias]), norm, how, only_magnitude)
+
+
+def _activate(
+    y: Tensor,
+    bias: Tensor,
+    norm: nn.BatchNorm1d | nn.LayerNorm,
+    how: dict[str, bool],
+    only_magnitude: bool,
+) -> Tensor:
+    slots, c = y.shape[1], y.shape[-1]
+    flags = {"N": len(bias), "SLOTS": slots, "C": c, "LIFTED": slots == 1, **how}
     y, bias = y.contiguous(), bias.contiguous()
     if isinstance(norm, nn.LayerNorm):
         return _Item.apply(y, bias, norm.weight, norm.bias, norm.eps, flags, only_magnitude)

@@ -10,7 +10,15 @@ the second.
 import triton
 import triton.language as tl
 
-from rotating_features.ops.triton.respond import SHORTEST, ratio, respond, slots
+from rotating_features.ops.triton.respond import (
+    SHORTEST,
+    across,
+    by_phase,
+    ratio,
+    replaced,
+    respond,
+    slots,
+)
 
 
 @triton.jit
@@ -28,7 +36,7 @@ def _place(
 def statistics(
     y, bias, mean_out, m2_out, count_out, tiles, per_image, pixels, blocks, programs,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
     """Mean and sum of squared deviations (Welford) of the strengths, per program and channel."""
@@ -41,7 +49,7 @@ def statistics(
         image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         at = image * SLOTS * stride + at
         _, _, _, _, x = respond(
-            y, bias, at, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+            y, bias, at, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
         )  # fmt: skip
         count += mask.to(tl.float32)
         off = tl.where(mask, x - mean, 0.0)
@@ -98,7 +106,8 @@ def _normal(c, x, mean, scale, weight, shift, C: tl.constexpr):
 def apply(
     y, bias, mean, scale, weight, shift, out, per_image, pixels, blocks,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
+    ONLY_M: tl.constexpr,
 ):  # fmt: skip
     """Stacked features from responses and statistics."""
     block, tile = tl.program_id(0) % blocks, tl.program_id(0) // blocks
@@ -106,7 +115,7 @@ def apply(
     image, at, c, mask = _place(tile, block, per_image, pixels, C, ROWS, COLS)
     here = image * SLOTS * stride + at
     _, psi, r, _, x = respond(
-        y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
     )  # fmt: skip
     _, pre = _normal(c, x, mean, scale, weight, shift, C)
     m = tl.where(r < SHORTEST, 0.0, tl.maximum(pre, 0.0, propagate_nan=tl.PropagateNan.ALL))
@@ -115,6 +124,8 @@ def apply(
         tl.store(out + image * stride + at, m.to(kind), mask=mask)
     else:
         stretch = ratio(m, r)
+        if COMPLEX:
+            psi = by_phase(psi, bias, c, c < C, C, True)
         to = out + image * (N + 1) * stride + at
         for k in tl.static_range(N):
             tl.store(to + k * stride, (psi[k] * stretch).to(kind), mask=mask)
@@ -122,12 +133,17 @@ def apply(
 
 
 @triton.jit
-def _arriving(g, at, stride, mask, psi, r, pre, N: tl.constexpr, ONLY_M: tl.constexpr):
+def _arriving(
+    g, bias, at, stride, c, mask, psi, r, pre,
+    N: tl.constexpr, C: tl.constexpr, COMPLEX: tl.constexpr, ONLY_M: tl.constexpr,
+):  # fmt: skip
     """The gradient g of the vectors, its part along psi, and what reaches the norm's output."""
     along = tl.zeros(mask.shape, tl.float32)
     g_z = ()
     if not ONLY_M:
         g_z = slots(g, at, stride, mask, N, False)
+        if COMPLEX:
+            g_z = by_phase(g_z, bias, c, c < C, C, False)
         for k in tl.static_range(N):
             along += g_z[k] * psi[k]
         along = tl.where(r < SHORTEST, 0.0, ratio(along, r))
@@ -140,8 +156,8 @@ def _arriving(g, at, stride, mask, psi, r, pre, N: tl.constexpr, ONLY_M: tl.cons
 def gradient_sums(
     g, y, bias, mean, scale, weight, shift, sums, tiles, per_image, pixels, blocks, programs,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
-    STAGES: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
+    ONLY_M: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the norm's shift and weight, which its input's gradient needs; per program."""
     block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
@@ -153,12 +169,13 @@ def gradient_sums(
         image, at, c, mask = _place(tiles - 1 - turn, block, per_image, pixels, C, ROWS, COLS)
         here = image * SLOTS * stride + at
         _, psi, r, _, x = respond(
-            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
         )  # fmt: skip
         hat, pre = _normal(c, x, mean, scale, weight, shift, C)
+        there = image * g_slots * stride + at
         _, _, back = _arriving(
-            g, image * g_slots * stride + at, stride, mask, psi, r, pre, N, ONLY_M
-        )
+            g, bias, there, stride, c, mask, psi, r, pre, N, C, COMPLEX, ONLY_M
+        )  # fmt: skip
         total += back
         weighted += back * hat
     c = block * COLS + tl.arange(0, COLS)
@@ -172,10 +189,13 @@ def gradients(
     g, y, bias, mean, scale, weight, shift, sums, g_y, g_bias,
     tiles, per_image, pixels, blocks, programs, items,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
-    STAGES: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
+    ONLY_M: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of the responses, and per program those of the rotation bias."""
+    """Gradients of the responses, and per program those of the rotation bias.
+
+    Or of the two biases of complex features, which are for magnitudes and phases.
+    """
     block, part = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     stride = pixels * C
     kind = g_y.dtype.element_ty
@@ -186,10 +206,12 @@ def gradients(
         here = image * SLOTS * stride + at
         there = image * g_slots * stride + at
         f, psi, r, counted, x = respond(
-            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+            y, bias, here, stride, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
         )  # fmt: skip
         hat, pre = _normal(c, x, mean, scale, weight, shift, C)
-        g_z, along, back = _arriving(g, there, stride, mask, psi, r, pre, N, ONLY_M)
+        g_z, along, back = _arriving(
+            g, bias, there, stride, c, mask, psi, r, pre, N, C, COMPLEX, ONLY_M
+        )  # fmt: skip
         inside = c < C
         level = tl.load(sums + c, mask=inside) / items
         slope = tl.load(sums + C + c, mask=inside) / items
@@ -209,7 +231,11 @@ def gradients(
             g_psi = psi[k] * pull
             if not ONLY_M:
                 g_psi += g_z[k] * stretch
-            new = new + (summed[k] + tl.where(mask, g_psi, 0.0),)
+            g_of_bias = g_psi
+            if COMPLEX:
+                g_psi = tl.where(replaced(f)[k], 0.0, g_psi)
+                g_of_bias = g_x if k == 0 else across(psi, g_z, ONLY_M) * stretch
+            new = new + (summed[k] + tl.where(mask, g_of_bias, 0.0),)
             g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
             if LIFTED:
                 if k == 0:

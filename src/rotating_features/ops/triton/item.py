@@ -3,18 +3,26 @@
 import triton
 import triton.language as tl
 
-from rotating_features.ops.triton.respond import SHORTEST, ratio, respond
+from rotating_features.ops.triton.respond import (
+    SHORTEST,
+    across,
+    by_phase,
+    ratio,
+    replaced,
+    respond,
+    slots,
+)
 
 
 @triton.jit
 def _item(
     y, bias, weight, shift, eps, at, c, mask,
     N: tl.constexpr, C: tl.constexpr, LIFTED: tl.constexpr, BINDING: tl.constexpr,
-    COUNT_BIAS: tl.constexpr,
+    COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
 ):  # fmt: skip
     """All that both directions need of an item."""
     f, psi, r, counted, x = respond(
-        y, bias, at, C, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        y, bias, at, C, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
     )  # fmt: skip
     x = tl.where(mask, x, 0.0)
     off = tl.where(mask, x - tl.sum(x) / C, 0.0)
@@ -29,7 +37,8 @@ def _item(
 def item_forward(
     y, bias, weight, shift, out, eps,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
+    ONLY_M: tl.constexpr,
 ):  # fmt: skip
     """Stacked features of one item."""
     item = tl.program_id(0).to(tl.int64)
@@ -37,13 +46,15 @@ def item_forward(
     mask = c < C
     at = item * SLOTS * C + c
     _, psi, r, _, _, _, _, m = _item(
-        y, bias, weight, shift, eps, at, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        y, bias, weight, shift, eps, at, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
     )
     kind = out.dtype.element_ty
     if ONLY_M:
         tl.store(out + item * C + c, m.to(kind), mask=mask)
     else:
         stretch = ratio(m, r)
+        if COMPLEX:
+            psi = by_phase(psi, bias, c, mask, C, True)
         to = out + item * (N + 1) * C + c
         for k in tl.static_range(N):
             tl.store(to + k * C, (psi[k] * stretch).to(kind), mask=mask)
@@ -51,10 +62,19 @@ def item_forward(
 
 
 @triton.jit
+def _slot(g, g_z, k: tl.constexpr, mask, C: tl.constexpr, COMPLEX: tl.constexpr):
+    """Slot k of a gradient, read again unless there are only two: all n would fill registers."""
+    if COMPLEX:
+        return g_z[k]
+    return tl.load(g + k * C, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
 def item_backward(
     g, y, bias, weight, shift, g_y, g_rest, eps,
     N: tl.constexpr, SLOTS: tl.constexpr, C: tl.constexpr, COLS: tl.constexpr,
-    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, ONLY_M: tl.constexpr,
+    LIFTED: tl.constexpr, BINDING: tl.constexpr, COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
+    ONLY_M: tl.constexpr,
 ):  # fmt: skip
     """Gradients of one item's responses, and its share in those of bias, weight and shift."""
     item = tl.program_id(0).to(tl.int64)
@@ -62,14 +82,17 @@ def item_backward(
     mask = c < C
     at = item * SLOTS * C + c
     f, psi, r, counted, hat, scale, pre, m = _item(
-        y, bias, weight, shift, eps, at, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS
+        y, bias, weight, shift, eps, at, c, mask, N, C, LIFTED, BINDING, COUNT_BIAS, COMPLEX
     )
     g_slots: tl.constexpr = 1 if ONLY_M else N + 1
     there = g + item * g_slots * C + c
     along = tl.zeros([COLS], tl.float32)
+    g_z = ()
     if not ONLY_M:
+        if COMPLEX:
+            g_z = by_phase(slots(there, 0, C, mask, N, False), bias, c, mask, C, False)
         for k in tl.static_range(N):
-            along += tl.load(there + k * C, mask=mask, other=0.0).to(tl.float32) * psi[k]
+            along += _slot(there, g_z, k, mask, C, COMPLEX) * psi[k]
         along = tl.where(r < SHORTEST, 0.0, ratio(along, r))
     last: tl.constexpr = (g_slots - 1) * C
     back = along + tl.load(there + last, mask=mask, other=0.0).to(tl.float32)
@@ -89,8 +112,12 @@ def item_backward(
     for k in tl.static_range(N):
         g_psi = psi[k] * pull
         if not ONLY_M:
-            g_psi += tl.load(there + k * C, mask=mask, other=0.0).to(tl.float32) * stretch
-        tl.store(rest + k * C, g_psi, mask=mask)
+            g_psi += _slot(there, g_z, k, mask, C, COMPLEX) * stretch
+        g_of_bias = g_psi
+        if COMPLEX:
+            g_psi = tl.where(replaced(f)[k], 0.0, g_psi)
+            g_of_bias = g_x if k == 0 else across(psi, g_z, ONLY_M) * stretch
+        tl.store(rest + k * C, g_of_bias, mask=mask)
         g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
         if LIFTED:
             if k == 0:

@@ -3,10 +3,12 @@
 import triton
 import triton.language as tl
 
-from rotating_features.ops import rescale
+from rotating_features.ops import activate_complex, rescale
 
 SHORTEST = tl.constexpr(rescale.SHORTEST)
 """A shorter vector counts as zero."""
+LEAST = tl.constexpr(activate_complex.SHORTEST)
+"""A shorter imaginary part counts as this long."""
 
 
 @triton.jit
@@ -28,6 +30,38 @@ def turned(f, bias, c, inside, C: tl.constexpr, N: tl.constexpr):
     for k in tl.static_range(N):
         psi = psi + (f[k] + tl.load(bias + k * C + c, mask=inside, other=0.0),)
     return psi
+
+
+@triton.jit
+def replaced(f):
+    """Which real and imaginary parts are too small to be read."""
+    small = tl.abs(f[1]) < LEAST
+    return small & (tl.abs(f[0]) < LEAST), small
+
+
+@triton.jit
+def leaned(f):
+    """psi of complex numbers: where they point is known of all of them."""
+    re, im = replaced(f)
+    return tl.where(re, 0.0, f[0]), tl.where(im, LEAST, f[1])
+
+
+@triton.jit
+def by_phase(v, bias, c, inside, C: tl.constexpr, FORTH: tl.constexpr):
+    """Complex numbers turned by the phase bias, or back by it."""
+    angle = tl.load(bias + C + c, mask=inside, other=0.0)
+    cos, sin = tl.cos(angle), tl.sin(angle)
+    if not FORTH:
+        sin = -sin
+    return v[0] * cos - v[1] * sin, v[0] * sin + v[1] * cos
+
+
+@triton.jit
+def across(psi, g_z, ONLY_M: tl.constexpr):
+    """The part of a gradient that turns complex numbers, times their length."""
+    if ONLY_M:
+        return tl.zeros(psi[0].shape, tl.float32)
+    return psi[0] * g_z[1] - psi[1] * g_z[0]
 
 
 @triton.jit
@@ -56,14 +90,16 @@ def strength(
 def respond(
     y, bias, at, stride, c, mask,
     N: tl.constexpr, C: tl.constexpr, LIFTED: tl.constexpr, BINDING: tl.constexpr,
-    COUNT_BIAS: tl.constexpr,
+    COUNT_BIAS: tl.constexpr, COMPLEX: tl.constexpr,
 ):  # fmt: skip
     """All that comes before the norm: f, psi and its length, the counted length, the strength."""
     f = slots(y, at, stride, mask, N, LIFTED)
-    psi = turned(f, bias, c, c < C, C, N)
+    psi = leaned(f) if COMPLEX else turned(f, bias, c, c < C, C, N)
     r = length(psi, N)
     counted = r if COUNT_BIAS else length(f, N)
     x = strength(y, at, stride, mask, counted, N, LIFTED, BINDING)
+    if COMPLEX:
+        x += tl.load(bias + c, mask=c < C, other=0.0)
     return f, psi, r, counted, x
 
 
