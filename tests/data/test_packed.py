@@ -1,17 +1,13 @@
 """Crops cut on the device are those one would cut by hand."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rotating_features._check import InputError
-from rotating_features.data.packed import FORMAT, Packed
+from rotating_features.data.packed import Packed
 from rotating_features.data.workers import Problem
 
 SIDE = 6
@@ -27,9 +23,7 @@ def make(sizes: list[tuple[int, int]] = SIZES, side: int = SIDE) -> tuple[Packed
     pixels = torch.cat([image.permute(1, 2, 0).reshape(-1, 3) for image in images])
     names = [f"photo {i}" for i in range(len(images))]
     problems = [Problem("bad", "bad is broken")]
-    return Packed(
-        pixels, heights, widths, names, side=side, how="nearest", problems=problems
-    ), images
+    return Packed(pixels, heights, widths, names, side=side, problems=problems), images
 
 
 def draw(row: float, column: float, *, flip: int = 0, turn: int = 0, right: int = 0) -> int:
@@ -96,7 +90,7 @@ def test_every_position_is_as_likely_as_any_other() -> None:
     h, w, size, n = 6, 9, 3, 60_000
     number = torch.arange(h * w)
     pixels = torch.stack([number, number, number], dim=1).to(torch.uint8)
-    packed = Packed(pixels, torch.tensor([h]), torch.tensor([w]), ["one"], side=6, how="nearest")
+    packed = Packed(pixels, torch.tensor([h]), torch.tensor([w]), ["one"], side=6)
     draws = torch.randint(2**63 - 1, (n,))
     crops = packed.crops(torch.zeros(n, dtype=torch.int64), draws, size, quarter_turns=True)
     corners = crops[:, 0, [0, 0, -1, -1], [0, -1, 0, -1]].long()
@@ -157,79 +151,3 @@ def test_an_index_outside_is_refused() -> None:
     one = torch.zeros(1, dtype=torch.int64)
     with pytest.raises(IndexError):
         packed.crops(one + 5, one, 3)
-
-
-def test_a_file_brings_all_back(tmp_path: Path) -> None:
-    packed, images = make()
-    packed.save(tmp_path / "new" / "packed.safetensors")
-    again = Packed.load(tmp_path / "new" / "packed.safetensors")
-    assert all(torch.equal(again.image(i), image) for i, image in enumerate(images))
-    for part in ("names", "side", "how", "problems"):
-        assert getattr(again, part) == getattr(packed, part)
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["packed.safetensors"]
-
-
-def test_names_of_any_kind_survive(tmp_path: Path) -> None:
-    packed, _ = make([(6, 7)])
-    odd = Packed(
-        packed.pixels, packed.heights, packed.widths, ["a\n\udc80é"], side=6, how="bicubic"
-    )
-    odd.save(tmp_path / "odd")
-    assert Packed.load(tmp_path / "odd").names == ("a\n\udc80é",)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
-def test_a_file_cut_short_is_named(tmp_path: Path, share: float) -> None:
-    path = tmp_path / "packed"
-    make()[0].save(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(InputError, match=r"packed should be a file of packed .*\n  Remove it"):
-        Packed.load(path)
-
-
-WRONG = {
-    "format": {"format": "another"},
-    "names": {"names": "[]"},
-    "no names": {"names": "photo"},
-    "side": {"side": "7"},
-    "how": {"how": "by hand"},
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_file_that_does_not_fit_together_is_refused(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "packed"
-    packed, _ = make()
-    packed.save(path)
-    names = json.dumps(packed.names)
-    good = {"format": FORMAT, "names": names, "side": "6", "how": "nearest", "problems": "[]"}
-    save_file(load_file(path), path, good)
-    assert Packed.load(path).names == packed.names
-    save_file(load_file(path), path, good | WRONG[name])
-    with pytest.raises(InputError, match="could not be used"):
-        Packed.load(path)
-
-
-def test_a_file_with_fewer_pixels_than_it_says_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "packed"
-    packed, _ = make()
-    packed.pixels = packed.pixels[:-1].clone()
-    packed.save(path)
-    with pytest.raises(InputError, match="do not fit together"):
-        Packed.load(path)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no file of packed photographs .*nowhere"):
-        Packed.load(tmp_path / "nowhere")
-
-
-def test_a_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch) -> None:
-    packed, _ = make()
-    packed.save(tmp_path / "packed")
-    (tmp_path / "packed.partial").mkdir()  # nothing can be written there
-    before = (tmp_path / "packed").read_bytes()
-    with pytest.raises((InputError, OSError)):
-        packed.save(tmp_path / "packed")
-    assert (tmp_path / "packed").read_bytes() == before

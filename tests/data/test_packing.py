@@ -11,8 +11,7 @@ from torch.nn import functional as F
 
 from rotating_features._check import InputError
 from rotating_features.data.image_folder import ImageFolder
-from rotating_features.data.packed import Packed
-from rotating_features.data.packing import pack, packed_name
+from rotating_features.data.packing import pack
 from rotating_features.data.photographs import PhotographFiles, read_image
 from rotating_features.data.resize import How
 
@@ -99,36 +98,7 @@ class Counting(PhotographFiles):
         return super().image(index)
 
 
-def test_files_are_read_once_and_then_never_again(photos: Path, tmp_path: Path) -> None:
+def test_every_file_is_read_once(photos: Path) -> None:
     images = Counting(photos)
-    first = pack(images, side=8, folder=tmp_path / "kept")
+    pack(images, side=8)
     assert sorted(images.read) == list(range(9))
-    for path in photos.iterdir():
-        path.unlink()
-    again = pack(images, side=8, folder=tmp_path / "kept")
-    assert len(images.read) == 9
-    assert torch.equal(first.pixels, again.pixels)
-    assert (first.names, first.problems) == (again.names, again.problems)
-    alone = next((tmp_path / "kept").iterdir())
-    assert torch.equal(Packed.load(alone).pixels, first.pixels)
-
-
-def test_other_settings_or_names_are_kept_apart() -> None:
-    names = {
-        packed_name(["a", "b"], side=8, how="nearest"),
-        packed_name(["a", "b"], side=9, how="nearest"),
-        packed_name(["a", "b"], side=8, how="bilinear"),
-        packed_name(["b", "a"], side=8, how="nearest"),
-        packed_name(["a"], side=8, how="nearest"),
-    }
-    assert len(names) == 5
-
-
-def test_an_interrupted_packing_leaves_nothing(photos: Path, tmp_path: Path) -> None:
-    def stop(done: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        pack(ImageFolder(photos), side=8, folder=tmp_path / "kept", progress=stop)
-    assert not list(tmp_path.glob("kept/*"))

@@ -32,7 +32,7 @@ def make_packed() -> Packed:
         pictures.append(torch.stack([row, column, blue], -1).view(-1, 3))
     heights, widths = torch.tensor(sizes).unbind(1)
     pixels, names = torch.cat(pictures).byte(), [str(index) for index in range(5)]
-    return Packed(pixels, heights.clone(), widths.clone(), names, side=SIDE, how="nearest")
+    return Packed(pixels, heights.clone(), widths.clone(), names, side=SIDE)
 
 
 def make_feed(size: int = 8, **options) -> PhotoFeed:

@@ -45,7 +45,7 @@ def packed_noise(count: int, side: int) -> Packed:
     pixels = torch.randint(256, (count * height * width, 3), dtype=torch.uint8)
     heights, widths = torch.full((count,), height), torch.full((count,), width)
     names = [str(i) for i in range(count)]
-    return Packed(pixels, heights, widths, names, side=side, how="bilinear")
+    return Packed(pixels, heights, widths, names, side=side)
 
 
 def random_vit(

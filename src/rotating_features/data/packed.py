@@ -1,21 +1,13 @@
 """Photographs held as one tensor, from which a device cuts its own random crops."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import cast
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rotating_features._check import InputError
-from rotating_features._files import replacing
-from rotating_features.data.resize import HOWS, How
 from rotating_features.data.workers import Problem
 
-FORMAT = "rotating_features/packed/1"
 POSITION_BITS = 20
 
 
@@ -30,7 +22,6 @@ class Packed:
         heights, widths: (m,) int64.
         names: m names.
         side: The shorter side of every photograph.
-        how: How they were resized.
         problems: Photographs that are not here, and why.
     """
 
@@ -42,14 +33,12 @@ class Packed:
         names: Sequence[str],
         *,
         side: int,
-        how: How,
         problems: Sequence[Problem] = (),
     ) -> None:
         self.pixels, self.heights, self.widths = pixels, heights, widths
         self.starts = (heights * widths).cumsum(0) - heights * widths
         self.names, self.problems = tuple(names), tuple(problems)
         self.side = side
-        self.how: How = how
 
     def __len__(self) -> int:
         return len(self.names)
@@ -70,7 +59,6 @@ class Packed:
             self.widths.to(device),
             self.names,
             side=self.side,
-            how=self.how,
             problems=self.problems,
         )
 
@@ -136,66 +124,7 @@ class Packed:
                 f"got {size}.\n  Pack them anew with side={size}."
             )
 
-    def save(self, path: str | Path) -> None:
-        """Write all to one file, with which :meth:`load` needs no photograph any more."""
-        tensors = {"pixels": self.pixels, "heights": self.heights, "widths": self.widths}
-        metadata = {
-            "format": FORMAT,
-            "names": json.dumps(self.names),
-            "side": str(self.side),
-            "how": self.how,
-            "problems": json.dumps(self.problems),
-        }
-        try:
-            with replacing(Path(path)) as partial:
-                save_file({name: x.cpu() for name, x in tensors.items()}, partial, metadata)
-        except SafetensorError as error:
-            raise InputError(f"{path} could not be written: {error}") from error
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: str | torch.device = "cpu") -> "Packed":
-        """The photographs of a file that :meth:`save` wrote.
-
-        The file is looked into, not read: on a CPU its pixels stay on the disk until asked for.
-        """
-        if not Path(path).is_file():
-            raise InputError(f"There is no file of packed photographs {path}.")
-        try:
-            with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
-                    raise InputError(f"its format is {metadata.get('format')!r}, not {FORMAT!r}.")
-                packed = cls(
-                    file.get_tensor("pixels"),
-                    file.get_tensor("heights"),
-                    file.get_tensor("widths"),
-                    json.loads(metadata["names"]),
-                    side=int(metadata["side"]),
-                    how=cast(How, metadata["how"]),
-                    problems=[Problem(*problem) for problem in json.loads(metadata["problems"])],
-                )
-            _check_whole(packed)
-        except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{path} should be a file of packed photographs, but could not be used: {error}\n"
-                "  Remove it and pack them again."
-            ) from error
-        return packed.to(device)
-
 
 def _fraction(bits: Tensor, count: Tensor) -> Tensor:
     """A whole number below ``count`` from the lowest 20 bits."""
     return ((bits & ((1 << POSITION_BITS) - 1)) * count) >> POSITION_BITS
-
-
-def _check_whole(packed: Packed) -> None:
-    """Nothing outside the tensor may ever be asked for: on a GPU that ends the process."""
-    h, w = packed.heights, packed.widths
-    count = int((h * w).sum())
-    fits = packed.pixels.shape == (count, 3) and packed.pixels.dtype == torch.uint8
-    if not fits or not len(h) == len(w) == len(packed) > 0:
-        raise InputError("its parts do not fit together.")
-    if packed.how not in HOWS:
-        raise InputError(f"it was resized by {packed.how!r}, which is none of {list(HOWS)}.")
-    if not torch.equal(torch.minimum(h, w), torch.full_like(h, packed.side)):
-        raise InputError(f"not every photograph has a shorter side of {packed.side}.")

@@ -1,9 +1,6 @@
 """From files of photographs to one tensor of them, once."""
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -20,7 +17,6 @@ def pack(
     *,
     side: int = 224,
     how: How = "bilinear",
-    folder: str | Path | None = None,
     workers: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Packed:
@@ -32,17 +28,11 @@ def pack(
         images: The dataset.
         side: 224 in the paper.
         how: ``"nearest"`` in the paper's code.
-        folder: Where the result is kept. The next call with the same names, ``side`` and ``how``
-            finds it there and reads no image. Names are all it goes by: remove the file if
-            there are other photographs under the same names.
         workers: How many threads decode; as many as there are cores by default.
         progress: Told how many images are done.
     """
     check_resize(side, how)  # here, not as a problem of every image
     names = [images.name(index) for index in range(len(images))]
-    path = None if folder is None else Path(folder) / packed_name(names, side=side, how=how)
-    if path is not None and path.exists():
-        return Packed.load(path)
     pixels = bytearray()  # grows in place, so that the photographs are never there twice
     sizes: list[tuple[int, int]] = []
     kept: list[str] = []
@@ -64,24 +54,14 @@ def pack(
             + (f"; the first: {problems[0].problem}" if problems else ".")
         )
     heights, widths = torch.tensor(sizes, dtype=torch.int64).unbind(1)
-    packed = Packed(
+    return Packed(
         torch.frombuffer(pixels, dtype=torch.uint8).view(-1, 3),
         heights.contiguous(),
         widths.contiguous(),
         kept,
         side=side,
-        how=how,
         problems=problems,
     )
-    if path is not None:
-        packed.save(path)
-    return packed
-
-
-def packed_name(names: Sequence[str], *, side: int, how: How) -> str:
-    """The file that :func:`pack` keeps these photographs in."""
-    key = hashlib.sha256(json.dumps([list(names), side, how]).encode()).hexdigest()
-    return f"packed-{side}-{how}-{key[:16]}.safetensors"
 
 
 def _fitted(images: Images, index: int, side: int, how: How) -> Tensor | Problem:
