@@ -12,7 +12,7 @@ from rotating_features._check import InputError
 from rotating_features.evaluate import PHOTO_PROTOCOLS, prepare_masks, score_photographs
 from rotating_features.experiments.scores import summarise, to_rows
 
-NAMES = {"ari_bg", "mbo_i", "mbo_c", "clusters"}
+NAMES = {"image", "ari_bg", "mbo_i", "mbo_c", "clusters"}
 
 
 class Photograph(NamedTuple):
@@ -134,7 +134,7 @@ def test_photographs_without_masks_score_nan_and_are_counted() -> None:
 
 
 def test_only_the_scores_asked_for_are_given() -> None:
-    assert set(collect(Made(2), scores=("mbo_c",))) == {"mbo_c", "clusters"}
+    assert set(collect(Made(2), scores=("mbo_c",))) == {"image", "mbo_c", "clusters"}
 
 
 def test_uncertainty_is_told_if_it_is_known() -> None:

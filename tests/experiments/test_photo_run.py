@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -154,7 +155,7 @@ def test_what_is_kept_of_one_backbone_is_not_given_to_another(
 def test_only_so_many_images_are_scored_as_are_asked_for(model, photographs: dict) -> None:
     data = data_of(photographs, "pascal-voc")
     whole, one = collect(model, data), collect(model, data, images=1)
-    assert [len(values) for values in one["rf2023@32"].values()] == [1] * 5
+    assert [len(values) for values in one["rf2023@32"].values()] == [1] * 6
     for name, values in one["rf2023@32"].items():
         torch.testing.assert_close(values, whole["rf2023@32"][name][:1])
 
@@ -169,7 +170,7 @@ def test_every_protocol_scores_every_image(model, photographs: dict) -> None:
 def test_a_folder_without_masks_has_clusters_and_no_scores(model, photographs: dict) -> None:
     data = data_of(photographs, "folder")
     (values,) = collect(model, data).values()
-    assert set(values) == {"clusters", "uncertainty"}
+    assert set(values) == {"image", "clusters", "uncertainty"}
     assert len(values["clusters"]) == 4
     (summary,) = summarise(model, data)
     assert (summary["images"], summary["dropped"]) == (4, 0)
@@ -187,7 +188,11 @@ def test_what_is_no_image_in_a_folder_is_passed_over(model, photographs, tmp_pat
     (tmp_path / "broken.png").write_text("no picture")
     Image.new("RGB", (2, 900)).save(tmp_path / "thread.png")
     data = dataclasses.replace(whole, path=str(tmp_path))
-    torch.testing.assert_close(collect(model, data), collect(model, whole), rtol=0, atol=0)
+    (found,), (wanted,) = (collect(model, here).values() for here in (data, whole))
+    names = sorted(path.name for path in tmp_path.iterdir())
+    good = [names.index(path.name) for path in sorted(photographs["folder"].iterdir())]
+    assert (found.pop("image").tolist(), wanted.pop("image").tolist()) == (good, [0, 1, 2, 3])
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
     assert_has_rows(photo_sheet({"prediction": model}, data, RF2023, ""), tmp_path, 3, 4)
 
 
@@ -384,7 +389,21 @@ def test_a_broken_photograph_is_named_and_stops_nothing(
     assert train(tmp_path / "runs", "folder", own, tiny_backbone) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "a-broken.png cannot be read" in text
-    assert len(scores.read(tmp_path / "runs" / "folder" / "seed-0")) == 4
+    rows = scores.read(tmp_path / "runs" / "folder" / "seed-0")
+    assert [row["image"] for row in rows] == [1, 2, 3, 4]
+
+
+def test_a_run_goes_on_with_its_own_photographs_alone(
+    photographs: dict, tiny_backbone: Path, tmp_path: Path, explained
+) -> None:
+    own, runs = tmp_path / "own", tmp_path / "runs"
+    shutil.copytree(photographs["folder"], own)
+    assert train(runs, "folder", own, tiny_backbone) == 0
+    longer = ["train", "folder", "--runs", str(runs), "--resume", "--train.steps", "3"]
+    shutil.copyfile(next(own.iterdir()), own / "one more.png")
+    explained(main(longer), "was trained on other photographs")
+    (own / "one more.png").unlink()
+    assert main(longer) == 0
 
 
 def test_a_backbone_may_be_run_without_positions(

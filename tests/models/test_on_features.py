@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from rotating_features._check import InputError
@@ -148,6 +148,25 @@ def test_a_backbone_that_is_gone_is_explained(tmp_path: Path, tiny_backbone: Pat
         load(tmp_path / "model.safetensors")
     for word in (str(tmp_path / "model.safetensors"), str(moved), "no folder or backbone"):
         assert word in str(error.value)
+
+
+def test_other_weights_under_the_same_name_are_told(tmp_path: Path, tiny_backbone: Path) -> None:
+    path, vit = tmp_path / "model.safetensors", shutil.copytree(tiny_backbone, tmp_path / "vit")
+    model = make(vit)
+    save(model, path)
+    assert_same_answers(load(path), model)
+    weights = load_file(vit / "model.safetensors")
+    changed = weights | {"embeddings.cls_token": weights["embeddings.cls_token"] + 1}
+    save_file(changed, vit / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"the weights of .*vit are others now\.\n  Put back"):
+        load(path)
+
+
+def test_weights_are_told_alike_in_float32_and_bfloat16(tiny_backbone: Path) -> None:
+    kinds = torch.float32, torch.bfloat16
+    full, half = (open_backbone(tiny_backbone, dtype=kind).weights_id() for kind in kinds)
+    assert full == half
+    assert open_backbone(tiny_backbone, dtype=torch.float16).weights_id() is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Photographs held as one tensor, from which a device cuts its own random crops."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 import torch
@@ -45,6 +47,12 @@ class Packed:
 
     def name(self, index: int) -> str:
         return self.names[index]
+
+    def digest(self) -> str:
+        """16 digits that stand for which photographs these are: their files' names and sizes."""
+        files = [name.replace("\\", "/").rpartition("/")[2] for name in self.names]
+        told = json.dumps([files, self.heights.tolist(), self.widths.tolist()])
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def image(self, index: int) -> Tensor:
         """All of one photograph, (3, h, w) uint8."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import torch
@@ -75,7 +76,8 @@ def score_photographs(
 
     Yields:
         ``{protocol: {score: (b,) tensor}}`` with the scores asked for, ``clusters``, and
-        ``uncertainty`` if ``predict`` tells it. An image without objects (or classes) has ``nan``.
+        ``uncertainty`` if ``predict`` tells it; ``image`` says which photographs these are. One
+        without objects (or classes) has ``nan``.
     """
     protocol = find_protocol(protocol)
     if unknown := set(scores) - set(SCORES):
@@ -87,14 +89,14 @@ def score_photographs(
     total = len(photographs) if images is None else min(images, len(photographs))
     prepare = partial(_prepare, photographs, protocol, kept, skip_broken)
     items = in_order(total, prepare, workers, ahead=2 * batch_size)
-    for batch in _batches(items, batch_size):
+    for which, batch in _batches(items, batch_size):
         x, instances, classes = (part.to(device) for part in batch)
         told = predict(x if x.is_floating_point() else x.float() / 255)
         labels, doubt = (told, None) if isinstance(told, Tensor) else told
         check_shape("labels", labels, "b h w", b=len(x), hint="One map for each image.")
         labels = labels.to(device)
         found = protocol.score(protocol.fit_labels(labels), instances, classes)
-        row = {name: found[name] for name in scores}
+        row = {"image": torch.tensor(which)} | {name: found[name] for name in scores}
         row["clusters"] = count_clusters(labels, int(labels.max()) + 1)
         if doubt is not None:
             row["uncertainty"] = doubt.flatten(1).mean(1).double()
@@ -123,14 +125,11 @@ def _prepare(
     return done
 
 
-def _batches(items: Iterator[Prepared | None], size: int) -> Iterator[Prepared]:
-    batch: list[Prepared] = []
-    for item in items:
-        if item is None:
-            continue
-        batch.append(item)
-        if len(batch) == size:
-            yield Prepared(*(torch.stack(part) for part in zip(*batch, strict=True)))
-            batch = []
-    if batch:
-        yield Prepared(*(torch.stack(part) for part in zip(*batch, strict=True)))
+def _batches(
+    items: Iterator[Prepared | None], size: int
+) -> Iterator[tuple[tuple[int, ...], Prepared]]:
+    """Those that there are, in batches, and their numbers among all."""
+    there = ((number, item) for number, item in enumerate(items) if item is not None)
+    while batch := list(islice(there, size)):
+        numbers, prepared = zip(*batch, strict=True)
+        yield numbers, Prepared(*(torch.stack(part) for part in zip(*prepared, strict=True)))

@@ -72,7 +72,10 @@ def describe_protocols(data: DataConfig, settings: EvaluateConfig) -> dict[str, 
 def to_rows(
     batches: Iterable[dict[str, dict[str, Tensor]]], *, clustering: str, data: str = ""
 ) -> list[Row]:
-    """A row for every image and protocol; ``data`` says which images, if not the run's own."""
+    """A row for every image and protocol; ``data`` says which images, if not the run's own.
+
+    They are counted, unless a batch says which ones it has.
+    """
     collected: dict[str, list[dict[str, Tensor]]] = defaultdict(list)
     for batch in batches:
         for protocol, values in batch.items():
@@ -84,7 +87,11 @@ def to_rows(
             for name in SCORES
             if name in parts[0]
         }
-        for image, values in enumerate(zip(*columns.values(), strict=True)):
+        count = len(next(iter(columns.values())))
+        images = torch.cat([p["image"] for p in parts]) if "image" in parts[0] else range(count)
+        for image, values in zip(
+            map(int, images), zip(*columns.values(), strict=True), strict=True
+        ):
             rows.append(
                 {"data": data, "protocol": protocol, "clustering": clustering, "image": image}
                 | dict(zip(columns, values, strict=True))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from rotating_features._check import InputError, check_shape
-from rotating_features.features.fingerprint import fingerprint
+from rotating_features.features.fingerprint import fingerprint, weights_id
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -75,6 +75,7 @@ class Backbone(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(3, 1, 1), persistent=False)
         self._settings = dict(settings or {})
         self._fingerprint: str | None = None
+        self._weights_id: str | None = None
         self._checked = False
         self.eval()
 
@@ -122,6 +123,13 @@ class Backbone(nn.Module):
             own |= {"mean": self.mean.tolist(), "std": self.std.tolist()}
             self._fingerprint = fingerprint(self.module, {**self._settings, **own})
         return self._fingerprint
+
+    def weights_id(self) -> str | None:
+        """16 digits that stand for the weights, the same in float32 and bfloat16; else None."""
+        if self.dtype not in (torch.float32, torch.bfloat16):
+            return None  # rounded otherwise, and once more they would be others
+        self._weights_id = self._weights_id or weights_id(self.module)
+        return self._weights_id
 
     def spec_to_save(self) -> Spec:
         """``spec``, or an ``InputError`` that says why there is none."""

@@ -23,6 +23,15 @@ def fingerprint(module: nn.Module, settings: Mapping[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
+def weights_id(module: nn.Module) -> str:
+    """16 digits that stand for a module's weights, be they in float32 or rounded to bfloat16."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(module.state_dict().items()):
+        rounded = weight.bfloat16() if weight.is_floating_point() else weight
+        digest.update(f"{name} {tuple(weight.shape)} ".encode() + raw(rounded))
+    return digest.hexdigest()[:16]
+
+
 def hash_image(image: bytes | Tensor) -> str:
     """32 digits that stand for the bytes of an image file, or for a tensor."""
     if isinstance(image, Tensor):

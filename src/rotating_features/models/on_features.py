@@ -55,7 +55,8 @@ class OnFeatures(nn.Module):
         autoencoder.origin = None  # it may have been trained on another's features
         if backbone.spec is not None:
             made_by = {name: value for name, value in backbone.spec.items() if name != "dtype"}
-            autoencoder.origin = {"backbone": made_by, "size": [*size]}
+            weights = backbone.weights_id()
+            autoencoder.origin = {"backbone": made_by, "weights": weights, "size": [*size]}
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ FORMAT = "rotating_features/1"
 def save(model: Model, path: str | Path) -> None:
     """Write ``model`` to ``path`` so that :func:`load` needs nothing else.
 
-    Of a backbone the name is written, not the weights.
+    Of a backbone the name is written, and what its weights can be told by.
     """
     if isinstance(model, OnFeatures):
         model.backbone.spec_to_save()
@@ -76,6 +76,11 @@ def load(run: str | Path, *, device: str | torch.device = "cpu") -> Model:
         return model
     try:
         backbone = open_backbone(**origin["backbone"], dtype=suitable_dtype(device), device=device)
+        if origin.get("weights") not in (None, backbone.weights_id()):
+            raise InputError(
+                f"the weights of {backbone.name} are others now.\n"
+                "  Put back those it was trained with, or train it again."
+            )
         return OnFeatures(backbone, model, size=tuple(origin["size"])).eval()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(

@@ -30,12 +30,13 @@ UNREADABLE = (
 """What torch.load raises on files that are cut short, foreign or hostile."""
 
 
-def save_checkpoint(folder: Path, step: Step, done: int) -> None:
+def save_checkpoint(folder: Path, step: Step, done: int, *, data: str = "") -> None:
     """Write the state after ``done`` steps: ``model.safetensors`` to use, ``trainer.pt`` to go on.
 
     The trainer's file has its own copy of the weights, so the two need not be of the same moment.
+    ``data`` stands for what was trained on, where the run's settings do not tell.
     """
-    state = {"format": FORMAT, "step": done, **step.state_dict()}
+    state = {"format": FORMAT, "step": done, "data": data, **step.state_dict()}
     content = io.BytesIO()  # so that a full disk is an OSError, not one of torch's own
     torch.save(state, content)
     with replacing(folder / TRAINER_FILE) as partial:
@@ -43,8 +44,11 @@ def save_checkpoint(folder: Path, step: Step, done: int) -> None:
     save(step.model, folder / MODEL_FILE)
 
 
-def load_checkpoint(folder: Path, step: Step) -> int:
-    """Put ``step`` back to where the run stopped; the steps done, 0 without a checkpoint."""
+def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
+    """Put ``step`` back to where the run stopped; the steps done, 0 without a checkpoint.
+
+    It should have been trained on the same ``data``.
+    """
     for left_over in folder.glob(f"*{SUFFIX}"):
         left_over.unlink()
     path = folder / TRAINER_FILE
@@ -61,6 +65,11 @@ def load_checkpoint(folder: Path, step: Step) -> int:
             f"{path} should be a checkpoint of this run, but cannot be used: {reason}.\n"
             "  It may be cut short or from another model. Start anew under another --name."
         ) from error
+    if state.get("data", data) != data:
+        raise InputError(
+            f"{folder} was trained on other photographs, or on features of other weights.\n"
+            "  Put back what was there, or start another run with --name."
+        )
     return int(state["step"])
 
 

@@ -74,6 +74,7 @@ def train(
     if not trainees:
         raise InputError("train should get at least one trainee, got none.")
     team = []
+    data = dataset.digest if isinstance(dataset, PhotoFeed) else ""
     for trainee in trainees:
         step = Step(
             trainee.model,
@@ -88,7 +89,7 @@ def train(
             seed=trainee.seed,
             draws=isinstance(dataset, PhotoFeed),
         )
-        done = min(steps, load_checkpoint(trainee.folder, step))
+        done = min(steps, load_checkpoint(trainee.folder, step, data=data))
         team.append(_Member(*trainee, step, batches, done))
     needs_labels = any(member.model.needs_labels for member in team)
     feed = (
@@ -132,7 +133,7 @@ def train(
                     for member, log, loss in zip(here, logs, losses[-1].tolist(), strict=True):
                         log.write(now, loss=loss)
                         if not math.isfinite(loss) or (save and not member.step.is_finite()):
-                            _save_finite(here, now)
+                            _save_finite(here, now, data)
                             raise InputError(
                                 f"Training has diverged: after {now} steps the loss in "
                                 f"{member.folder} is {loss}.\n"
@@ -147,18 +148,18 @@ def train(
                         log.pause()
                 if save:
                     for member in here:
-                        save_checkpoint(member.folder, member.step, now)
+                        save_checkpoint(member.folder, member.step, now, data=data)
                 if stop and now < steps:
                     raise Interrupted(now)
     for member in team:
         member.model.eval()
 
 
-def _save_finite(team: "list[_Member]", now: int) -> None:
+def _save_finite(team: "list[_Member]", now: int, data: str) -> None:
     """What one loses, the others keep."""
     for member in team if len(team) > 1 else []:
         if member.step.is_finite():
-            save_checkpoint(member.folder, member.step, now)
+            save_checkpoint(member.folder, member.step, now, data=data)
 
 
 class _Member(NamedTuple):

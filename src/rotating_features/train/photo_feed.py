@@ -36,6 +36,9 @@ class PhotoFeed:
         self.photographs = photographs.to(device)
         self.device, self.size, self.backbone = device, size, backbone
         self.quarter_turns = quarter_turns
+        weights = "" if backbone is None else f" {backbone.weights_id()}"
+        self.digest = photographs.digest() + weights
+        """What a run that goes on should find again."""
 
     def __len__(self) -> int:
         return len(self.photographs)
