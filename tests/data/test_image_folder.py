@@ -1,6 +1,7 @@
 """Folders as people have them."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -72,12 +73,26 @@ def test_nothing_found_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_searched_is_named(photos: Path, monkeypatch) -> None:
-    def refuse(path: Path) -> None:
-        raise PermissionError("not for you")
+    entries = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path.name == "er":
+            raise PermissionError("not for you")
+        return entries(path)
 
     monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(InputError, match=rf"{photos} cannot be searched: not for you"):
-        ImageFolder(photos)
+    packed = pack(ImageFolder(photos), side=4)
+    assert [Path(name).name for name in packed.names] == ["a.JPEG", "b.jpg", "d.jpg"]
+    assert [name for name, _ in packed.problems] == [str(photos / "deep" / "er")]
+
+
+def test_a_file_counts_once_however_it_is_reached(photos: Path) -> None:
+    (photos / "again.jpg").symlink_to(photos / "b.jpg")
+    other = [photos / "deep", photos / "deep" / ".." / "deep" / "d.jpg"]
+    assert found(ImageFolder(photos), photos) == [
+        "a.JPEG", "again.jpg", "deep/d.jpg", "deep/er/c.png"
+    ]  # fmt: skip
+    assert len(ImageFolder(other)) == 2
 
 
 @pytest.mark.parametrize("workers", [1, 3, None])

@@ -1,6 +1,8 @@
 """Any images: files, and folders searched through."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 from rotating_features._check import InputError
@@ -11,9 +13,8 @@ from rotating_features.data.photographs import Files, PhotographFiles
 class ImageFolder(PhotographFiles):
     """Images of your own, without masks.
 
-    Folders are searched through, in the order of names, for files that end as images do; hidden
-    ones are passed over, and so is what ``segment`` made. Links are followed, but no folder is
-    searched twice. Nothing is opened yet.
+    Folders are searched through, see :func:`search`. A file that can be reached in several ways
+    counts once. Nothing is opened yet.
 
     Args:
         paths: Folders and files, or one of them.
@@ -22,40 +23,44 @@ class ImageFolder(PhotographFiles):
     def __init__(self, paths: str | Path | Iterable[str | Path]) -> None:
         one = isinstance(paths, str | Path)
         given = [Path(path) for path in ([paths] if one else paths)]
-        searched: set[tuple[int, int]] = set()
-        found = [image for path in given for image in _search(path, searched)]
+        found: dict[str, Path] = {}
+        for path in given:
+            if not path.exists():
+                raise InputError(f"There is no image or folder {path}.")
+            for image in search(path) if path.is_dir() else [path]:
+                found.setdefault(os.path.realpath(image), image)
         if not found:
             raise InputError(
                 f"No images found in {', '.join(map(str, given)) or 'nothing'}; "
                 f"wanted files ending in {', '.join(sorted(EXTENSIONS))}."
             )
-        super().__init__([Files(str(path), path) for path in dict.fromkeys(found)])
+        super().__init__([Files(str(path), path) for path in found.values()])
 
 
-def _search(path: Path, searched: set[tuple[int, int]]) -> Iterator[Path]:
-    if not path.is_dir():
-        if not path.exists():
-            raise InputError(f"There is no image or folder {path}.")
-        yield path
-        return
-    inside, folders = [], []
-    for entry in _entries(path, searched):
-        if entry.is_dir():
-            folders.append(entry)
-        elif looks_like_image(entry) and not is_output(entry):
-            inside.append(entry)
-    yield from inside
-    for folder in folders:
-        yield from _search(folder, searched)
+def search(top: Path) -> list[Path]:
+    """Image files in a folder and those inside it, sorted; links to folders are followed last.
 
-
-def _entries(folder: Path, searched: set[tuple[int, int]]) -> list[Path]:
-    """What a folder has, in order; nothing if it was searched before under any name."""
-    try:
-        status = folder.stat()
-        if (status.st_dev, status.st_ino) in searched:
-            return []
-        searched.add((status.st_dev, status.st_ino))
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError as error:
-        raise InputError(f"The folder {folder} cannot be searched: {error}") from error
+    So a file is found at its own place, if that is in here, and only then where a link puts it.
+    Hidden ones are passed over, and so is what this package wrote. A folder that may not be read
+    counts as a file: whoever opens it is told so.
+    """
+    found: list[Path] = []
+    seen: set[tuple[int, int]] = set()
+    folders, links = deque([top]), deque[Path]()
+    while folders or links:
+        folder = (folders or links).popleft()
+        try:
+            place = folder.stat()
+            if (place.st_dev, place.st_ino) in seen:
+                continue
+            seen.add((place.st_dev, place.st_ino))
+            inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        except OSError:
+            found.append(folder)
+            continue
+        for entry in inside:
+            if entry.is_dir():
+                (links if entry.is_symlink() else folders).append(entry)
+            elif looks_like_image(entry) and not is_output(entry):
+                found.append(entry)
+    return sorted(found)

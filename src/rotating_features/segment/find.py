@@ -2,12 +2,12 @@
 
 import glob
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import EXTENSIONS, is_output, looks_like_image
+from rotating_features.data.decode import EXTENSIONS, is_output
+from rotating_features.data.image_folder import search
 
 
 def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
@@ -40,7 +40,7 @@ def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
 
 def _expand(path: Path) -> Iterator[tuple[Path, Path]]:
     if path.is_dir():
-        yield from ((found, found.relative_to(path)) for found in _walk(path))
+        yield from ((found, found.relative_to(path)) for found in search(path))
     elif os.path.lexists(path):
         yield path, Path(path.name)
     elif not glob.has_magic(str(path)):
@@ -65,36 +65,8 @@ def _match(pattern: Path) -> list[Path]:
     found: set[Path] = set()
     for match in map(Path, glob.glob(str(Path(*parts[:deep])))):  # noqa: PTH207 (any root)
         if match.is_dir():
-            inside = _walk(match)
+            inside = search(match)
             found.update(p for p in inside if not tail or p.match(str(Path(*tail))))
         elif match.suffix.lower() in EXTENSIONS and not tail:
             found.add(match)
-    return sorted(found)
-
-
-def _walk(top: Path) -> list[Path]:
-    """Image files in a folder and those inside it, sorted; links to folders are followed last.
-
-    So a file is found at its own place, if that is in here, and only then where a link puts it.
-    A folder that may not be read counts as a file: whoever opens it is told so.
-    """
-    found: list[Path] = []
-    seen: set[tuple[int, int]] = set()
-    folders, links = deque([top]), deque[Path]()
-    while folders or links:
-        folder = (folders or links).popleft()
-        try:
-            place = folder.stat()
-            if (place.st_dev, place.st_ino) in seen:
-                continue
-            seen.add((place.st_dev, place.st_ino))
-            inside = sorted(folder.iterdir())
-        except OSError:
-            found.append(folder)
-            continue
-        for entry in inside:
-            if entry.is_dir():
-                (links if entry.is_symlink() else folders).append(entry)
-            elif looks_like_image(entry):
-                found.append(entry)
     return sorted(found)
