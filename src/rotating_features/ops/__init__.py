@@ -1,7 +1,6 @@
 """Hot element-wise maths, one public function a file, its plain definition beside it.
 
-Where a Triton kernel beats ``torch.compile`` of the definition, a file of the same name under
-``ops/triton`` has it.
+Where a Triton kernel beats ``torch.compile`` of the definition, ``ops/triton`` has it.
 """
 
 from importlib.util import find_spec
