@@ -84,13 +84,15 @@ def test_a_folder_that_may_not_be_searched_is_named(photos: Path, monkeypatch) -
     packed = pack(ImageFolder(photos), side=4)
     assert [Path(name).name for name in packed.names] == ["a.JPEG", "b.jpg", "d.jpg"]
     assert [name for name, _ in packed.problems] == [str(photos / "deep" / "er")]
+    with pytest.raises(InputError, match=rf"{photos / 'deep' / 'er'} cannot be searched: not for"):
+        ImageFolder(photos / "deep" / "er")
 
 
 def test_a_file_counts_once_however_it_is_reached(photos: Path) -> None:
     (photos / "again.jpg").symlink_to(photos / "b.jpg")
     other = [photos / "deep", photos / "deep" / ".." / "deep" / "d.jpg"]
     assert found(ImageFolder(photos), photos) == [
-        "a.JPEG", "again.jpg", "deep/d.jpg", "deep/er/c.png"
+        "a.JPEG", "b.jpg", "deep/d.jpg", "deep/er/c.png"
     ]  # fmt: skip
     assert len(ImageFolder(other)) == 2
 

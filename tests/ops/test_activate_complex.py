@@ -44,14 +44,14 @@ def test_real_numbers_lean_upwards_so_that_phases_can_start_to_learn() -> None:
 
 
 KERNEL_CASES = {
-    "batch": (5, (7, 3), {}),
+    "batch": (21, (7, 3), {}),
     "batch, image": (16, (9, 9), {"lifted": True}),
-    "batch, magnitudes": (8, (6, 6), {"only_magnitude": True}),
-    "batch, in use": (5, (7, 3), {"training": False}),
+    "batch, magnitudes": (24, (6, 6), {"only_magnitude": True}),
+    "batch, in use": (21, (7, 3), {"training": False}),
     "batch, many channels": (200, (3, 3), {}),
     "items": (37, (), {}),
-    "items, image": (16, (), {"lifted": True}),
-    "items, magnitudes": (16, (), {"only_magnitude": True}),
+    "items, image": (40, (), {"lifted": True}),
+    "items, magnitudes": (40, (), {"only_magnitude": True}),
 }
 
 

@@ -28,7 +28,9 @@ class ImageFolder(PhotographFiles):
             if not path.exists():
                 raise InputError(f"There is no image or folder {path}.")
             for image in search(path) if path.is_dir() else [path]:
-                found.setdefault(os.path.realpath(image), image)
+                place = os.path.realpath(image)
+                if place not in found or not image.is_symlink():
+                    found[place] = image
         if not found:
             raise InputError(
                 f"No images found in {', '.join(map(str, given)) or 'nothing'}; "
@@ -41,8 +43,8 @@ def search(top: Path) -> list[Path]:
     """Image files in a folder and those inside it, sorted; links to folders are followed last.
 
     So a file is found at its own place, if that is in here, and only then where a link puts it.
-    Hidden ones are passed over, and so is what this package wrote. A folder that may not be read
-    counts as a file: whoever opens it is told so.
+    Hidden ones are passed over, and so is what this package wrote. A folder inside that may not be
+    read counts as a file: whoever opens it is told so.
     """
     found: list[Path] = []
     seen: set[tuple[int, int]] = set()
@@ -55,11 +57,14 @@ def search(top: Path) -> list[Path]:
                 continue
             seen.add((place.st_dev, place.st_ino))
             inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-        except OSError:
+            are_folders = [entry.is_dir() for entry in inside]
+        except OSError as error:
+            if folder == top:
+                raise InputError(f"The folder {top} cannot be searched: {error}") from error
             found.append(folder)
             continue
-        for entry in inside:
-            if entry.is_dir():
+        for entry, is_folder in zip(inside, are_folders, strict=True):
+            if is_folder:
                 (links if entry.is_symlink() else folders).append(entry)
             elif looks_like_image(entry) and not is_output(entry):
                 found.append(entry)

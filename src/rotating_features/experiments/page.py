@@ -54,13 +54,14 @@ def _section(
 ) -> str:
     head, rows = table_rows(record, metrics)
     seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
+    commits = list(dict.fromkeys(case["commit"][:7] for case in record["cases"]))
     where = record["hardware"]["gpu"] if record["device"] == "cuda" else record["hardware"]["cpu"]
     lines = [
         f"## {heading(record)}",
         "",
         f"The paper: {says[0].lower()}{says[1:]}",
         "",
-        f"`{record['command']}`, commit {record['commit'][:7]}, {where}, "
+        f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {', '.join(commits)}, {where}, "
         f"{_time(seconds)} of training.",
         "",
         *_markdown(head, rows),

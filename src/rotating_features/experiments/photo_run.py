@@ -1,7 +1,6 @@
 """What runs on photographs do otherwise: crops, a backbone, scores under protocols of their own."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 import torch
 from rich.progress import Progress
@@ -54,15 +53,10 @@ def open_model_backbone(model: ModelConfig, device: torch.device) -> Backbone | 
     """The network whose features the model takes, if it does not take pixels."""
     if model.backbone is None:
         return None
-    return _open(model.backbone, model.position_embedding, device)
-
-
-@lru_cache(maxsize=1)  # it is frozen, so those who ask one after the other may share it
-def _open(name: str, position_embedding: bool, device: torch.device) -> Backbone:
     return open_backbone(
-        name,
-        position_embedding=position_embedding,
-        class_token=position_embedding,  # the released code lost both at once
+        model.backbone,
+        position_embedding=model.position_embedding,
+        class_token=model.position_embedding,  # the released code lost both at once
         dtype=suitable_dtype(device),
         device=device,
     )

@@ -24,16 +24,17 @@ def fingerprint(module: nn.Module, settings: Mapping[str, Any]) -> str:
 
 
 def weights_id(module: nn.Module) -> str:
-    """16 digits that stand for a module's weights, be they in float32 or rounded to bfloat16."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(module.state_dict().items()):
-        rounded = weight.bfloat16() if weight.is_floating_point() else weight
-        digest.update(f"{name} {tuple(weight.shape)} ".encode() + raw(rounded))
-    return digest.hexdigest()[:16]
+    """16 digits that stand for a module's weights, be they in float32 or rounded to bfloat16.
+
+    Names are left out: they change with versions of the library that the module is from.
+    """
+    weights = (weight for weight in module.state_dict().values() if weight.is_floating_point())
+    each = sorted(hash_image(weight.bfloat16()) for weight in weights)
+    return hashlib.sha256("".join(each).encode()).hexdigest()[:16]
 
 
 def hash_image(image: bytes | Tensor) -> str:
-    """32 digits that stand for the bytes of an image file, or for a tensor."""
+    """32 digits that stand for the bytes of an image file, or for a tensor with its shape."""
     if isinstance(image, Tensor):
         image = f"{image.dtype} {tuple(image.shape)} ".encode() + raw(image)
     return hashlib.sha256(image).hexdigest()[:32]

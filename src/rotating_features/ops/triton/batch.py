@@ -15,8 +15,8 @@ from rotating_features.ops.triton.respond import (
     across,
     by_phase,
     ratio,
-    replaced,
     respond,
+    sideways,
     slots,
 )
 
@@ -233,8 +233,9 @@ def gradients(
                 g_psi += g_z[k] * stretch
             g_of_bias = g_psi
             if COMPLEX:
-                g_psi = tl.where(replaced(f)[k], 0.0, g_psi)
-                g_of_bias = g_x if k == 0 else across(psi, g_z, ONLY_M) * stretch
+                turning = across(psi, g_z, ONLY_M) * stretch
+                g_psi = sideways(psi, ratio(ratio(turning, r), r), f, k)
+                g_of_bias = g_x if k == 0 else turning
             new = new + (summed[k] + tl.where(mask, g_of_bias, 0.0),)
             g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
             if LIFTED:

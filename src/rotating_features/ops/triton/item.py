@@ -8,8 +8,8 @@ from rotating_features.ops.triton.respond import (
     across,
     by_phase,
     ratio,
-    replaced,
     respond,
+    sideways,
     slots,
 )
 
@@ -115,8 +115,9 @@ def item_backward(
             g_psi += _slot(there, g_z, k, mask, C, COMPLEX) * stretch
         g_of_bias = g_psi
         if COMPLEX:
-            g_psi = tl.where(replaced(f)[k], 0.0, g_psi)
-            g_of_bias = g_x if k == 0 else across(psi, g_z, ONLY_M) * stretch
+            turning = across(psi, g_z, ONLY_M) * stretch
+            g_psi = sideways(psi, ratio(ratio(turning, r), r), f, k)
+            g_of_bias = g_x if k == 0 else turning
         tl.store(rest + k * C, g_of_bias, mask=mask)
         g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
         if LIFTED:

@@ -65,6 +65,17 @@ def across(psi, g_z, ONLY_M: tl.constexpr):
 
 
 @triton.jit
+def sideways(psi, by, f, k: tl.constexpr):
+    """Slot k of psi turned by 90 degrees, times ``by``; zero where psi is not what was read.
+
+    All of a gradient in two dimensions that changes a direction; what it is short of lies along
+    psi, and to subtract that would cost digits.
+    """
+    turned = -psi[1] if k == 0 else psi[0]
+    return tl.where(replaced(f)[k], 0.0, turned * by)
+
+
+@triton.jit
 def length(v, N: tl.constexpr):
     """Norms of vectors given as tuples."""
     squares = v[0] * v[0]
