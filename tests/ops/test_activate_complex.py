@@ -68,16 +68,12 @@ def results(function, norm: Norm, y: Tensor, biases: Tensor, g: Tensor, **switch
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("few_programs")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("case", KERNEL_CASES)
-def test_the_kernel_keeps_the_contract(
-    case: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
     """On odd shapes, on zeros and real numbers, and on input that is not contiguous."""
-    from rotating_features.ops.triton import activate as kernels
     from rotating_features.ops.triton.activate import activate_complex_triton
-
-    monkeypatch.setattr(kernels, "PROGRAMS", 5)  # so that each has several tiles, and not as many
 
     c, space, options = KERNEL_CASES[case]
     options = dict(options)
