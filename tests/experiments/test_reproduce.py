@@ -88,12 +88,12 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
         found = show.main_scores(case["scores"])
         assert found["images"][0] == 2
         counts.append(len(found["mbo_c"]["per_seed"]))
-    assert counts == [1, 1, 2, 2, 2, 2]  # of seeds: one label and blocks do not depend on them
+    assert counts == [1, 1, 2, 2, 2, 2, 2]  # of seeds: one label and blocks do not depend on them
     assert (tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-objects.png").exists()
     shutil.rmtree(tmp_path / "runs")
     capsys.readouterr()
     assert reproduce(name, *files) == 0
-    assert capsys.readouterr().out.count("as found at commit") == 6
+    assert capsys.readouterr().out.count("as found at commit") == 7
     assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
 
 
@@ -108,6 +108,7 @@ def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, mo
     ]
     assert set(record["left_out"]) == {
         "k-means on features",
+        "k-means on features as they are",
         "complex autoencoder on features",
         "rotating features on features",
     }

@@ -174,7 +174,7 @@ def score_baseline(
     """Scores of labels that take no learning, as :func:`score_photo_model` gives them."""
     data, settings = experiment.data, experiment.evaluate
     features, k = None, settings.k
-    if baseline == "k-means":
+    if baseline.startswith("k-means"):
         backbone = open_model_backbone(experiment.model, device)
         if backbone is None:
             raise InputError("k-means on features should have a backbone to make them, got none.")
@@ -187,7 +187,8 @@ def score_baseline(
 
         def predict(x: Tensor, size: tuple[int, int] = size) -> Tensor:
             if features is not None:
-                return cluster_features(features(x), k, seed=seed).labels
+                of_length_1 = baseline == "k-means"
+                return cluster_features(features(x), k, normalise=of_length_1, seed=seed).labels
             if baseline == "blocks":
                 return block_masks(BLOCKS, size).expand(len(x), -1, -1)
             return one_label(len(x), size)

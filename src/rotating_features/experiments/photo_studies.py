@@ -30,6 +30,7 @@ def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ..
         _Row("one label", "one label", nothing, "one label"),
         _Row("blocks", "blocks", nothing, "blocks"),
         _Row("k-means on features", "k-means", base, "k-means"),
+        _Row("k-means on features as they are", "k-means as they are", base, "k-means as they are"),
         _Row(
             "rotating features on pixels",
             "pixels",

@@ -153,7 +153,7 @@ def _run_baseline(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     check_scoring(settings.model, settings.data, settings.evaluate)
     console.print(f"{case.label}: scored")
     rows = []
-    for seed in plan.seeds if case.baseline == "k-means" else (0,):
+    for seed in plan.seeds if case.baseline.startswith("k-means") else (0,):
         batches = score_baseline(case.baseline, settings, plan.device, seed=seed)
         rows.append(scores.to_rows(batches, clustering=case.baseline))
     return _found(case, plan, report.summarise(rows), [], [])

@@ -9,7 +9,7 @@ from rotating_features._check import InputError
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment
 from rotating_features.experiments.paper import Claim
 
-Baseline = Literal["one label", "blocks", "k-means"]
+Baseline = Literal["one label", "blocks", "k-means", "k-means as they are"]
 
 
 @dataclass(frozen=True, kw_only=True)
