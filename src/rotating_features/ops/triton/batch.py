@@ -12,12 +12,11 @@ import triton.language as tl
 
 from rotating_features.ops.triton.respond import (
     SHORTEST,
-    across,
     by_phase,
     ratio,
     respond,
-    sideways,
     slots,
+    turn_gradients,
 )
 
 
@@ -233,9 +232,7 @@ def gradients(
                 g_psi += g_z[k] * stretch
             g_of_bias = g_psi
             if COMPLEX:
-                turning = across(psi, g_z, ONLY_M) * stretch
-                g_psi = sideways(psi, ratio(ratio(turning, r), r), f, k)
-                g_of_bias = g_x if k == 0 else turning
+                g_psi, g_of_bias = turn_gradients(psi, g_z, r, stretch, f, g_x, k, ONLY_M)
             new = new + (summed[k] + tl.where(mask, g_of_bias, 0.0),)
             g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
             if LIFTED:

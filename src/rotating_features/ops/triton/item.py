@@ -5,12 +5,11 @@ import triton.language as tl
 
 from rotating_features.ops.triton.respond import (
     SHORTEST,
-    across,
     by_phase,
     ratio,
     respond,
-    sideways,
     slots,
+    turn_gradients,
 )
 
 
@@ -115,9 +114,7 @@ def item_backward(
             g_psi += _slot(there, g_z, k, mask, C, COMPLEX) * stretch
         g_of_bias = g_psi
         if COMPLEX:
-            turning = across(psi, g_z, ONLY_M) * stretch
-            g_psi = sideways(psi, ratio(ratio(turning, r), r), f, k)
-            g_of_bias = g_x if k == 0 else turning
+            g_psi, g_of_bias = turn_gradients(psi, g_z, r, stretch, f, g_x, k, ONLY_M)
         tl.store(rest + k * C, g_of_bias, mask=mask)
         g_f = g_psi if COUNT_BIAS else g_psi + f[k] * push
         if LIFTED:

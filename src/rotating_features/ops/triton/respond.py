@@ -57,22 +57,17 @@ def by_phase(v, bias, c, inside, C: tl.constexpr, FORTH: tl.constexpr):
 
 
 @triton.jit
-def across(psi, g_z, ONLY_M: tl.constexpr):
-    """The part of a gradient that turns complex numbers, times their length."""
-    if ONLY_M:
-        return tl.zeros(psi[0].shape, tl.float32)
-    return psi[0] * g_z[1] - psi[1] * g_z[0]
+def turn_gradients(psi, g_z, r, stretch, f, g_x, k: tl.constexpr, ONLY_M: tl.constexpr):
+    """Of complex numbers, slot k of the gradients of f by its direction, and of the biases.
 
-
-@triton.jit
-def sideways(psi, by, f, k: tl.constexpr):
-    """Slot k of psi turned by 90 degrees, times ``by``; zero where psi is not what was read.
-
-    All of a gradient in two dimensions that changes a direction; what it is short of lies along
-    psi, and to subtract that would cost digits.
+    In two dimensions a direction changes along psi turned by 90 degrees and no other way; to
+    subtract what lies along psi, as for longer vectors, would cost digits.
     """
-    turned = -psi[1] if k == 0 else psi[0]
-    return tl.where(replaced(f)[k], 0.0, turned * by)
+    turning = tl.zeros(psi[0].shape, tl.float32)
+    if not ONLY_M:
+        turning = (psi[0] * g_z[1] - psi[1] * g_z[0]) * stretch
+    sideways = (-psi[1] if k == 0 else psi[0]) * ratio(ratio(turning, r), r)
+    return tl.where(replaced(f)[k], 0.0, sideways), g_x if k == 0 else turning
 
 
 @triton.jit
