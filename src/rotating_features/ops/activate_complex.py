@@ -39,10 +39,10 @@ def activate_complex(
         phase_bias: :math:`\beta`, (c,).
         norm: Over all that is not a channel, or over the channels of an item.
         only_magnitude: Return the magnitudes alone, (b, *space, c).
-        impl: ``"triton"`` for the kernel. Else the definition, until rows show what it gains.
+        impl: ``"torch"`` for the definition, ``"triton"`` for the kernel, ``"auto"`` to choose.
     """
     biases = magnitude_bias, phase_bias
-    if use_kernel(y, norm, "torch" if impl == "auto" else impl):
+    if use_kernel(y, norm, impl):
         from rotating_features.ops.triton.activate import activate_complex_triton
 
         with torch.cuda.device(y.device):
