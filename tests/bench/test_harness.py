@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rotating_features.bench import one
-from rotating_features.bench.alone import alone
+from rotating_features.bench.alone import alone, middle
 from rotating_features.bench.harness import Timing, append_rows, compare, measure, read_rows
 
 
@@ -25,6 +25,17 @@ def test_a_call_is_timed_as_often_as_asked(repeats: int) -> None:
 
 def test_a_part_takes_its_share_of_the_time_and_all_of_the_memory() -> None:
     assert Timing(8.0, 4.0, 12.0, 100.0).per(4) == Timing(2.0, 1.0, 3.0, 100.0)
+
+
+def test_of_several_rounds_the_middle_one_counts_and_all_show_in_the_spread() -> None:
+    rounds = [
+        Timing(2.8, 2.7, 2.9, 7.0),
+        Timing(1.5, 1.4, 1.6, 5.0),
+        None,
+        Timing(1.6, 1.5, 1.7, 6),
+    ]
+    assert middle(rounds) == Timing(1.6, 1.4, 2.9, 6.0)
+    assert middle([None]) is None
 
 
 def test_rows_tell_how_many_times_faster_than_the_peer() -> None:

@@ -31,7 +31,7 @@ def alone(
     """The timing of every task of every job; None where memory did not suffice.
 
     A job is a process, which does its tasks one after the other. The jobs of a round take turns,
-    and of several rounds the middle one counts, so that all see the same machine. On a GPU their
+    so that all see the same machine, and of several rounds the middle one counts. On a GPU their
     processes start side by side, which takes seconds, and then wait for their turn.
     """
     found: list[list[list[Timing | None]]] = [[] for _ in jobs]
@@ -48,7 +48,7 @@ def alone(
         finally:
             for process in waiting:
                 process.stop()
-    return [[_middle(timings) for timings in zip(*results, strict=True)] for results in found]
+    return [[middle(timings) for timings in zip(*results, strict=True)] for results in found]
 
 
 class _Process:
@@ -92,6 +92,10 @@ class _Process:
         return cast(Any, self.process.stdout)
 
 
-def _middle(timings: Sequence[Timing | None]) -> Timing | None:
+def middle(timings: Sequence[Timing | None]) -> Timing | None:
+    """The middle one, with the spread of all: processes may differ by more than calls do."""
     known = sorted(timing for timing in timings if timing is not None)
-    return known[len(known) // 2] if known else None
+    if not known:
+        return None
+    low, high = min(t.low_ms for t in known), max(t.high_ms for t in known)
+    return known[len(known) // 2]._replace(low_ms=low, high_ms=high)
