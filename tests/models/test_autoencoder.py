@@ -255,10 +255,10 @@ def test_the_implementation_can_be_chosen() -> None:
     torch.manual_seed(0)
     settings = {"channels": 1, "size": (8, 8), "hidden_dim": 4, "rotation_dim": 3}
     auto, plain, kernels = (
-        RotatingAutoEncoder(**settings, impl=impl) for impl in ("auto", "torch", "triton")
+        RotatingAutoEncoder(**settings, impl=impl).double() for impl in ("auto", "torch", "triton")
     )
     plain.load_state_dict(auto.state_dict())
-    x = torch.rand(2, 1, 8, 8)
+    x = torch.rand(2, 1, 8, 8, dtype=torch.double)
     torch.testing.assert_close(plain(x).z, auto(x).z)
     torch.testing.assert_close(plain.loss(x), auto.loss(x))
     with pytest.raises(ValueError, match="impl='triton' should get a CUDA tensor"):

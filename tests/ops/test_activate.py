@@ -87,26 +87,36 @@ KERNEL_CASES = {
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("case", KERNEL_CASES)
 def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
-    """On odd shapes, on zero vectors and on input that is not contiguous."""
     from rotating_features.ops.triton.activate import activate_triton
 
+    assert_keeps_the_contract(activate_triton, case, dtype, "cuda")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", KERNEL_CASES)
+def test_on_a_cpu_the_contract_is_kept(case: str, dtype: torch.dtype) -> None:
+    assert_keeps_the_contract(activate, case, dtype, "cpu")
+
+
+def assert_keeps_the_contract(function, case: str, dtype: torch.dtype, device: str) -> None:
+    """On odd shapes, on zero vectors and on input that is not contiguous."""
     n, c, space, options = KERNEL_CASES[case]
     options = dict(options)
     lifted, training = options.pop("lifted", False), options.pop("training", True)
     bias, norm = make(n, c, items=not space)
-    norm = norm.cuda().train(training)
+    norm = norm.to(device).train(training)
     bias[:, 0] = 0  # with the zeros below: vectors of length zero
     slots = 1 if lifted else n + options.get("binding", True)
-    y = torch.randn(c, 33, slots, *space).movedim(0, -1).to("cuda", dtype)
+    y = torch.randn(c, 33, slots, *space).movedim(0, -1).to(device, dtype)
     assert not y.is_contiguous() or c == 1
     y[:3] = 0
     out = (33, *space, c) if options.get("only_magnitude") else (33, n + 1, *space, c)
-    g = torch.randn(out).to("cuda", dtype)
+    g = torch.randn(out).to(device, dtype)
 
     def of(function):
         return lambda y, bias, g: results(function, norm, y, bias, g, **options)
 
-    assert_as_exact_as(of(activate_reference), of(activate_triton), y, bias.cuda(), g)
+    assert_as_exact_as(of(activate_reference), of(function), y, bias.to(device), g)
 
 
 @pytest.mark.gpu

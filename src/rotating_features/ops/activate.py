@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from rotating_features._check import InputError
 from rotating_features.ops import Impl, use_triton
+from rotating_features.ops.activate_cpu import activate_cpu
 from rotating_features.ops.bind import bind
 from rotating_features.ops.rescale import rescale
 from rotating_features.vectors import ROTATION, magnitude
@@ -54,6 +55,8 @@ def activate(
 
         with torch.cuda.device(y.device):
             return activate_triton(y, bias, norm, **switches)
+    if impl == "auto" and y.device.type == "cpu" and binding and bias_in_magnitude:
+        return activate_cpu(y, bias, norm, only_magnitude=only_magnitude)
     return activate_reference(y, bias, norm, **switches)
 
 
