@@ -108,7 +108,7 @@ class ReproduceArgs:
     backbone: str | None = None
     """For studies of photographs: another backbone than the paper's DINO; the result says so."""
     run: Path | None = None
-    """For figure-clustering: sweep over this run, not over one of 4Shapes."""
+    """For figure-clustering and figure-uncertainty: of this run, not of one on 4Shapes."""
     runs: Path = Path("runs/reproduce")
     """Where the models live; studies share them."""
     out: Path = Path("results")

@@ -259,7 +259,7 @@ def test_a_study_of_which_nothing_can_run_is_a_mistake(capsys: pytest.CaptureFix
     assert "No case of table-wsss could run" in capsys.readouterr().err
 
 
-def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
+def test_a_sweep_and_uncertainty_take_any_run(tmp_path: Path) -> None:
     tiny = ["--train.steps", "2", "--train.batch-size", "2", "--model.hidden-dim", "2"]
     more = ["--evaluate.images", "2", "--preset", "quick", "--seeds", "0", "5"]
     assert main(["train", "4shapes", "--name", "mine", *tiny, *more]) == 0
@@ -272,6 +272,10 @@ def test_a_sweep_takes_any_run(tmp_path: Path) -> None:
         "distance threshold of Ward",
     }
     assert record["cases"][0]["run"] == "runs/mine"
+    assert main(["reproduce", "figure-uncertainty", *words[1:]]) == 0
+    record = json.loads((tmp_path / "results" / "figure-uncertainty-mine.json").read_text())
+    assert record["cases"][0]["trials"] == []
+    assert (tmp_path / "results" / "figure-uncertainty-mine-objects.png").exists()
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
@@ -311,7 +315,7 @@ def test_a_run_that_is_not_finished_is_not_trained(capsys: pytest.CaptureFixture
         (["table-5shapes"], "table-4shapes"),
         (["table-4shapes", "--scale", "0"], "scale should be above 0"),
         (["table-4shapes", "--seeds", "1", "1"], "different numbers"),
-        (["table-4shapes", "--run", "runs/x"], "figure-clustering"),
+        (["table-4shapes", "--run", "runs/x"], "figure-clustering or figure-uncertainty, got"),
         (["figure-clustering", "--run", "runs/x"], "There is no run"),
         (["figure-binding", "--scale", "0.5"], "trains nothing"),
         (["table-4shapes", "--path", "."], "Leave it"),

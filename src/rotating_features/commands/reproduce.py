@@ -1,6 +1,7 @@
 """The paper's tables and figures, from our own runs."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import tyro
@@ -16,12 +17,17 @@ from rotating_features.experiments.page import page
 from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
 from rotating_features.experiments.reproduce import cost, run_study
 from rotating_features.experiments.studies import STUDIES, sweep
-from rotating_features.experiments.study import Study
+from rotating_features.experiments.study import Case, Study
 from rotating_features.experiments.theory import THEORY
 from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import pick_device
 
 PAGE = Path("docs/results.md")
+OF_ANY_RUN: dict[str, Callable[[Case], Case]] = {
+    "figure-clustering": sweep,
+    "figure-uncertainty": lambda case: case,
+}
+"""Figures that need not be of 4Shapes, and what they do with a case."""
 
 
 def reproduce_command(argv: list[str]) -> int:
@@ -78,10 +84,10 @@ def reproduce_command(argv: list[str]) -> int:
 
 
 def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]:
-    """The sweep over a run that the user names, as it is."""
+    """The figure of a run that the user names, as it is."""
     assert args.run is not None
-    if args.name != "figure-clustering":
-        raise InputError(f"--run should come with figure-clustering, got {args.name}.")
+    if args.name not in OF_ANY_RUN:
+        raise InputError(f"--run should come with {' or '.join(OF_ANY_RUN)}, got {args.name}.")
     runs = [read_run(folder) for folder in find_runs(args.run)]
     if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
@@ -103,7 +109,7 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
     evaluate = dataclasses.replace(settings.evaluate, protocols=("rf2023",))
     settings = dataclasses.replace(settings, evaluate=evaluate)
     own = dataclasses.replace(study.cases[0], label=args.run.name, settings=settings, paper={})
-    case = sweep(own)
+    case = OF_ANY_RUN[args.name](own)
     seeds = tuple(run.seed for run in runs)
     return (
         dataclasses.replace(study, cases=(case,)),
