@@ -2,11 +2,16 @@
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def commit() -> str:
     """The commit of the code, with a + if files differ from it; ``unknown`` outside a checkout.
+
+    It is looked up once: what is committed while a program runs, the program does not run. So
+    whoever takes long should ask first.
 
     On a machine that has the code without its history, ``ROTATING_FEATURES_COMMIT`` tells.
     """

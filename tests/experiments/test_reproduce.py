@@ -276,6 +276,9 @@ def test_a_sweep_and_uncertainty_take_any_run(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "results" / "figure-uncertainty-mine.json").read_text())
     assert record["cases"][0]["trials"] == []
     assert (tmp_path / "results" / "figure-uncertainty-mine-objects.png").exists()
+    written = page(tmp_path / "results")
+    assert "scoring alone" in written
+    assert "Not finished" not in written
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:

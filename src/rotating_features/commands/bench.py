@@ -6,6 +6,7 @@ import torch
 import tyro
 
 from rotating_features._check import InputError
+from rotating_features._commit import commit
 from rotating_features.arguments import BenchArgs
 from rotating_features.bench import BENCHMARKS, obstacle
 from rotating_features.bench.growth import draw as draw_growth
@@ -24,6 +25,7 @@ CHOICES = {"step": {"works": WORKS, "variants": VARIANTS}, "growth": {"works": P
 def bench_command(argv: list[str]) -> int:
     args = tyro.cli(BenchArgs, args=argv, prog=f"{PROG} bench")
     names = _suitable_benchmarks(args)
+    commit()  # as it is now, for the rows
     with console.status("measuring") as status:
         for name in names:
             chosen = {"works": args.works, "variants": args.variants}

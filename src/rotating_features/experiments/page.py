@@ -62,7 +62,7 @@ def _section(
         f"The paper: {says[0].lower()}{says[1:]}",
         "",
         f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {', '.join(commits)}, {where}, "
-        f"{_time(seconds)} of training.",
+        f"{f'{_time(seconds)} of training' if seconds else 'scoring alone'}.",
         "",
         *_markdown(head, rows),
     ]
@@ -71,7 +71,8 @@ def _section(
         lines += ["", said]
         own = short_name(record["backbone"].partition(" ")[0])
         there |= {run.removesuffix(f"-{own}") for run in there}
-    if absent := [c.slug for c in STUDIES[record["study"]].cases if c.slug not in there]:
+    absent = [c.slug for c in STUDIES[record["study"]].cases if c.slug not in there]
+    if absent and not record.get("given"):
         lines += ["", f"Not finished: {', '.join(absent)}."]
     for label, why in record["left_out"].items():
         lines += ["", f"{label} is left out: {why}"]

@@ -95,6 +95,7 @@ def run_study(
         "scale": plan.scale,
         "seeds": [*plan.seeds],
         "backbone": None if plan.backbone is None else about(plan.backbone),
+        "given": None if plan.given is None else str(plan.given),
     }
     left_out: dict[str, str] = {}
     for case in study.cases:
@@ -142,7 +143,8 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         data = None if trial.data is None else plan.data(case, trial.data)
         rows = [_scored(run, evaluate, plan.device, data) for run in runs]
         trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
-    seconds = [report.training_seconds(run.folder) for run in runs]
+    own = plan.given is None  # else it was trained elsewhere, and who knows on what
+    seconds = [report.training_seconds(run.folder) for run in runs] if own else []
     return _found(case, plan, summary, trials, seconds)
 
 

@@ -9,6 +9,7 @@ import torch
 from rich.progress import track
 
 from rotating_features._check import InputError
+from rotating_features._commit import commit
 from rotating_features.data import PHOTOGRAPHS, SPLITS, ImageDataset
 from rotating_features.evaluate import DEFAULT_PROTOCOL, PHOTO_PROTOCOLS, PROTOCOLS, score
 from rotating_features.evaluate.score import suitable_batch_size
@@ -92,6 +93,7 @@ def _check_images(experiment: Experiment) -> int:
 
 def train_runs(runs: list[Run], device: torch.device) -> None:
     """Train until every run's last step is done: side by side on a GPU, else one by one."""
+    commit()  # as it is now, for what will be written at the end
     experiment = runs[0].experiment
     data, model = experiment.data, experiment.model
     if data.dataset in PHOTOGRAPHS:
