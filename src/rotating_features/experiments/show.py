@@ -159,7 +159,7 @@ def pictures(study: Study, plan: Plan) -> Figure | None:
         rows[name] = color_labels(match_colors(seen.objects.labels, sample.instances))
         if study.pictures == "uncertainty":
             doubt = seen.objects.uncertainty.cpu()
-            rows[f"{name}, uncertainty"] = color_image(doubt.div(doubt.max()).unsqueeze(1))
+            rows[f"{name}, uncertainty"] = (doubt / doubt.max().clamp(min=1e-6)).numpy()
         if seen.classes is not None and sample.classes is not None:
             rows[f"{name}, true classes"] = color_classes(sample.classes)
             rows[f"{name}, by class"] = color_classes(seen.classes[0])
