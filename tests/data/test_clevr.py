@@ -192,7 +192,7 @@ def test_a_missing_file_says_which_where_and_how(tmp_path: Path) -> None:
     for fact in (
         "CLEVR needs clevr_with_masks_train.tfrecords",
         "clevr_with_masks_test.npz",
-        f"looked for in {tmp_path / 'here'}",
+        f"Looked for in {tmp_path / 'here'}",
         f"rotating-features data clevr --fetch --out {tmp_path / 'here'}",
         "https://storage.googleapis.com/multi-object-datasets/clevr_with_masks/",
         "10.5 GB",

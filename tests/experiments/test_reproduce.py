@@ -147,6 +147,24 @@ def test_what_the_file_has_outlives_the_models(
     assert result("table-10shapes")["cases"] == before["cases"]
 
 
+@pytest.mark.parametrize("models_are_here", [True, False])
+def test_what_was_found_elsewhere_keeps_its_commit_and_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models_are_here: bool
+) -> None:
+    """As when pictures are drawn on a computer without the GPU that trained, which compiles."""
+    assert reproduce("table-10shapes", "--precision", "float32") == 0
+    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    before = path.read_text()
+    if not models_are_here:
+        shutil.rmtree(tmp_path / "runs")
+    for module in ("reproduce", "run"):
+        monkeypatch.setattr(f"rotating_features.experiments.{module}.commit", lambda: "0" * 40)
+    monkeypatch.setattr("rotating_features.experiments.run.pick_compile", lambda *_: True)
+    monkeypatch.setattr("rotating_features.experiments.reproduce.train_runs", lambda *_: 1 / 0)
+    assert reproduce("table-10shapes", "--precision", "float32") == 0
+    assert path.read_text() == before
+
+
 def test_what_an_older_version_found_is_known_wherever_its_files_were(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

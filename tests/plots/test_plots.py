@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rotating_features.plots.colors import (
     color_orientations,
 )
 from rotating_features.plots.grid import match_colors
+from rotating_features.plots.lines import Line, Panel, Point, lines
 
 LOG = [
     {"step": 1, "loss": 0.2},
@@ -111,6 +113,23 @@ def test_a_learning_curve_shows_every_measured_point() -> None:
 
 def test_equal_logs_give_equal_curves() -> None:
     assert render(learning_curve(LOG)) == render(learning_curve(LOG))
+
+
+def test_panels_share_their_colours_and_one_legend() -> None:
+    """Also where a panel lacks a line, and where two of ours stand beside one of the paper's."""
+    paper = [Point(math.nan, 0.3, None)]
+    one, two = (Line(label, [Point(math.nan, 0.5, 0.1)], paper) for label in ("one", "two"))
+    three = Line("three", [Point(1, 0.5, 0.1), Point(2, 0.7, 0.2)])
+    figure = lines([Panel("n", "ARI-BG", [two, three]), Panel("n", "MSE", [one, two, three])])
+    left, right = (
+        {line.get_label(): line.get_color() for line in axes.lines} for axes in figure.axes
+    )
+    assert {*left} == {"two", "two, paper", "three"}
+    assert {*right} == {"one", "one, paper", "two", "three"}
+    assert all(left[label] == right[label] for label in ("two", "three"))
+    assert len({right[label] for label in ("one", "two", "three")}) == 3
+    (legend,) = figure.legends
+    assert sorted(text.get_text() for text in legend.get_texts()) == sorted({*left, *right})
 
 
 def agreement(labels: torch.Tensor, truth: torch.Tensor) -> int:

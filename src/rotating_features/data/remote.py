@@ -87,8 +87,8 @@ def missing(title: str, name: str, folder: Path, others: Sequence[str] = ()) -> 
     wanted = [file for file in FILES[name] if not (folder / file.name).exists()]
     also = f" (or {' or '.join(others)})" if others else ""
     return InputError(
-        f"{title} needs {', '.join(file.name for file in wanted)}{also}, looked for in "
-        f"{folder.absolute()}.\n"
+        f"{title} needs {', '.join(file.name for file in wanted)}{also}.\n"
+        f"  Looked for in {folder.absolute()}.\n"
         f"  Get it with: rotating-features data {name} --fetch --out {folder}\n"
         + "\n".join(by_hand(file, folder / file.name) for file in wanted)
     )

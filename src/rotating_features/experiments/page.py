@@ -71,7 +71,11 @@ def _section(
         lines += ["", said]
         own = short_name(record["backbone"].partition(" ")[0])
         there |= {run.removesuffix(f"-{own}") for run in there}
-    absent = [c.slug for c in STUDIES[record["study"]].cases if c.slug not in there]
+    absent = [
+        case.slug
+        for case in STUDIES[record["study"]].cases
+        if case.slug not in there and case.label not in record["left_out"]
+    ]
     if absent and not record.get("given"):
         lines += ["", f"Not finished: {', '.join(absent)}."]
     for label, why in record["left_out"].items():

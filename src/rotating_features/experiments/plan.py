@@ -48,10 +48,10 @@ class Plan:
             return dataclasses.replace(case.settings, evaluate=evaluate)
         shorter = scaled(case.settings, self.scale)
         train = dataclasses.replace(shorter.train, precision=self.precision)
-        begun = find_runs(self.folder(case))
-        if begun and self.precision == "auto":  # which may mean something else where it began
+        if begun := find_runs(self.folder(case)):  # where "auto" may have meant something else
             t = read_run(begun[0]).experiment.train
-            train = dataclasses.replace(train, precision=t.precision, compile=t.compile)
+            precision = t.precision if self.precision == "auto" else self.precision
+            train = dataclasses.replace(train, precision=precision, compile=t.compile)
         experiment = dataclasses.replace(
             shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
         )
@@ -200,8 +200,12 @@ def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
         then = from_dict(before["settings"])
     except (InputError, TypeError, ValueError):
         return False
-    # Where files were says nothing of what is in them.
-    then = dataclasses.replace(then, data=dataclasses.replace(then.data, path=now.data.path))
+    # Where files were says nothing of what is in them, nor compiling of what was learned.
+    then = dataclasses.replace(
+        then,
+        data=dataclasses.replace(then.data, path=now.data.path),
+        train=dataclasses.replace(then.train, compile=now.train.compile),
+    )
     return then == now and len(before["trials"]) == len(case.trials)
 
 

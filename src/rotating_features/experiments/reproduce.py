@@ -99,16 +99,17 @@ def run_study(
     }
     left_out: dict[str, str] = {}
     for case in study.cases:
+        own = plan.name(case)
+        if own in found:
+            found[own] |= place(case)  # of which the file may have an older wording
         if is_known(case, plan, found):
-            console.print(
-                f"{case.label}: as found at commit {found[plan.name(case)]['commit'][:7]}"
-            )
+            console.print(f"{case.label}: as found at commit {found[own]['commit'][:7]}")
         elif (problem := missing(case, plan)) is not None:
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
-            left_out[plan.name(case)] = problem.splitlines()[0]
+            left_out[own] = problem.splitlines()[0]
         else:
             run = _run_case if case.baseline is None else _run_baseline
-            found[plan.name(case)] = run(case, plan, console)
+            found[own] = _newer(found.get(own), run(case, plan, console))
         record["left_out"] = {
             c.label: left_out[plan.name(c)]
             for c in study.cases
@@ -120,6 +121,14 @@ def run_study(
     if not record["cases"]:
         raise InputError(f"No case of {name} could run; see above for what is missing.")
     return record
+
+
+def _newer(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+    """What was found now, unless it was found before: that keeps its commit and machine."""
+    if before is None:
+        return now
+    kept = {key: before.get(key) for key in ("commit", "hardware")}
+    return before if before == json.loads(json.dumps(now)) | kept else now
 
 
 def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
@@ -220,5 +229,10 @@ def worse(metric: str, ours: dict[str, Any], claim: dict[str, Any] | None) -> bo
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
+    """Unless the file says the same, which then keeps its commit and machine."""
+    if path.exists():
+        before = json.loads(path.read_text())
+        if all(before.get(key) == record[key] for key in ("cases", "left_out")):
+            return
     with replacing(path) as partial:
         partial.write_text(json.dumps(record, indent=2) + "\n")

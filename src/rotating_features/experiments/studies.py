@@ -56,7 +56,7 @@ TABLE_4SHAPES = Study(
             paper=claims.FOUR_SHAPES_COMPLEX,
         ),
         Case(
-            label="CAE, gradients left unclipped as in its own code",
+            label="CAE, unclipped",  # its gradients, as in its own code
             slug="4shapes-complex-unclipped",
             experiment="4shapes",
             settings=_with_model(_unclipped(four_shapes.PAPER), kind="complex"),

@@ -40,19 +40,25 @@ class Panel(NamedTuple):
 def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
     """Panels side by side; ours filled, the paper's hollow and dashed, bands of one error.
 
+    A label has the same colour in all of them, and they share a legend.
+
     Args:
         panels: From left to right.
         title: Stands above.
     """
-    figure = Figure(figsize=(3.9 * len(panels), 3.4), dpi=150, layout="constrained")
+    labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
+    color = {label: COLORS[i % len(COLORS)] for i, label in enumerate(labels)}
+    figure = Figure(figsize=(3.9 * len(panels), 3.7), dpi=150, layout="constrained")
     for axes, (x, y, drawn) in zip(
         figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
     ):
-        for i, line in enumerate(drawn):
-            color = COLORS[i % len(COLORS)]
-            _draw(axes, line.points, color, line.label, filled=True)
-            if line.paper:
-                _draw(axes, line.paper, color, f"{line.label}, paper".strip(", "), filled=False)
+        published: list[Sequence[Point]] = []
+        for line in drawn:
+            _draw(axes, line.points, color[line.label], line.label, filled=True)
+            if line.paper and line.paper not in published:  # two of ours may have one of theirs
+                said = f"{line.label}, paper".strip(", ")
+                _draw(axes, line.paper, color[line.label], said, filled=False)
+                published.append(line.paper)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -62,7 +68,17 @@ def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
             axes.set_ylim(-0.02, 1.03)
         axes.grid(alpha=0.25, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+    # Of all panels, since one may lack a line that others have.
+    shown = [pair for a in figure.axes for pair in zip(*a.get_legend_handles_labels(), strict=True)]
+    handles = {label: handle for handle, label in shown}
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=min(len(handles), 2 * len(panels)),
+        frameon=False,
+        fontsize=8,
+    )
     if title:
         figure.suptitle(title, fontsize=11)
     return figure
