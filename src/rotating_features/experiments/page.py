@@ -55,13 +55,14 @@ def _section(
     head, rows = table_rows(record, metrics)
     seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
     commits = list(dict.fromkeys(case["commit"][:7] for case in record["cases"]))
-    where = record["hardware"]["gpu"] if record["device"] == "cuda" else record["hardware"]["cpu"]
+    machines = dict.fromkeys(_machine(record | case) for case in record["cases"])
+    origins = ", ".join([*commits, *machines])
     lines = [
         f"## {heading(record)}",
         "",
         f"The paper: {says[0].lower()}{says[1:]}",
         "",
-        f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {', '.join(commits)}, {where}, "
+        f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {origins}, "
         f"{f'{_time(seconds)} of training' if seconds else 'scoring alone'}.",
         "",
         *_markdown(head, rows),
@@ -86,10 +87,13 @@ def _section(
     return "\n".join([*lines, ""])
 
 
+def _machine(record: dict[str, Any]) -> str:
+    return record["hardware"]["gpu" if record["device"] == "cuda" else "cpu"]
+
+
 def _theory(name: str, title: str, record: dict[str, Any]) -> str:
-    where = record["hardware"]["gpu"] if record["device"] == "cuda" else record["hardware"]["cpu"]
     took = f", {_time(record['seconds'])}" if "seconds" in record else ""
-    origin = f"`{record['command']}`, commit {record['commit'][:7]}, {where}{took}."
+    origin = f"`{record['command']}`, commit {record['commit'][:7]}, {_machine(record)}{took}."
     return "\n".join([f"## {title}", "", origin, "", f"![{title}](../results/{name}.png)", ""])
 
 

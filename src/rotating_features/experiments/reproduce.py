@@ -38,6 +38,9 @@ from rotating_features.features import about
 from rotating_features.train.checkpoint import steps_done
 from rotating_features.train.machine import describe
 
+WHERE = ("commit", "device", "hardware")
+"""What of a case says where it was found, not what."""
+
 
 def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
     """What is still to be trained and how long that may take here, before any of it is."""
@@ -127,8 +130,11 @@ def _newer(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]
     """What was found now, unless it was found before: that keeps its commit and machine."""
     if before is None:
         return now
-    kept = {key: before.get(key) for key in ("commit", "hardware")}
-    return before if before == json.loads(json.dumps(now)) | kept else now
+    found, again = (
+        {key: value for key, value in each.items() if key not in WHERE}
+        for each in (before, json.loads(json.dumps(now)))
+    )
+    return before if found == again else now
 
 
 def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
@@ -181,6 +187,7 @@ def _found(
         **place(case),
         "run": plan.name(case),
         "commit": commit(),
+        "device": plan.device.type,
         "hardware": describe(),
         "settings": to_dict(settings := plan.settings(case)),
         "protocols": scores.describe_protocols(settings.data, settings.evaluate),
