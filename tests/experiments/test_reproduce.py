@@ -391,9 +391,12 @@ def test_worse_means_by_more_than_two_errors() -> None:
     assert not worse("iou_random", {"mean": 0.1}, claim)
 
 
-def test_a_scaled_schedule_keeps_its_proportions() -> None:
-    shorter = scaled(Experiment(), 0.2).train
-    assert (shorter.steps, shorter.warmup_steps) == (20_000, 100)
+@pytest.mark.parametrize(
+    ("scale", "steps", "warmup"), [(1, 100_000, 500), (0.2, 20_000, 500), (0.005, 500, 250)]
+)
+def test_a_shorter_schedule_starts_as_gently(scale: float, steps: int, warmup: int) -> None:
+    shorter = scaled(Experiment(), scale).train
+    assert (shorter.steps, shorter.warmup_steps) == (steps, warmup)
 
 
 def test_a_level_is_drawn_for_what_was_not_varied() -> None:

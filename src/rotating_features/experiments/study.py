@@ -60,16 +60,21 @@ class Study:
 
 
 def scaled(settings: Experiment, scale: float) -> Experiment:
-    """The experiment with a shorter schedule: steps and warm-up alike."""
+    """The experiment with a shorter schedule.
+
+    The warm-up keeps its length up to half of the steps: it is there for the start, which is as
+    steep in a short schedule as in a long one.
+    """
     if not 0 < scale <= 1:
         raise InputError(f"scale should be above 0 and at most 1, got {scale}.")
     t = settings.train
+    steps = max(1, round(t.steps * scale))
     return dataclasses.replace(
         settings,
         train=dataclasses.replace(
             t,
-            steps=max(1, round(t.steps * scale)),
-            warmup_steps=round(t.warmup_steps * scale),
+            steps=steps,
+            warmup_steps=min(t.warmup_steps, steps // 2),
             checkpoint_every=max(1, round(t.checkpoint_every * scale)),
             validate_every=max(1, round(t.validate_every * scale)),
         ),
