@@ -46,7 +46,7 @@ def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
         panels: From left to right.
         title: Stands above.
     """
-    labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
+    labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
     color = {label: COLORS[i % len(COLORS)] for i, label in enumerate(labels)}
     figure = Figure(figsize=(3.9 * len(panels), 3.7), dpi=150, layout="constrained")
     for axes, (x, y, drawn) in zip(
@@ -68,9 +68,11 @@ def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
             axes.set_ylim(-0.02, 1.03)
         axes.grid(alpha=0.25, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
-    # Of all panels, since one may lack a line that others have.
-    shown = [pair for a in figure.axes for pair in zip(*a.get_legend_handles_labels(), strict=True)]
-    handles = {label: handle for handle, label in shown}
+    handles = {  # of all panels, since one may lack a line that others have
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
     figure.legend(
         handles.values(),
         handles.keys(),
