@@ -1,13 +1,18 @@
 import copy
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from rotating_features.ops.activate import Norm, activate, activate_reference
+from rotating_features.ops.cpp import library
 from rotating_features.testing import assert_as_exact_as
 from rotating_features.vectors import lift, magnitude
 
+needs_a_compiler = pytest.mark.skipif(
+    library("activate", torch.float32, N=3, SHORTEST=1e-12) is None, reason="needs a C++ compiler"
+)
 SWITCHES = {"bias_in_magnitude": True, "binding": True, "only_magnitude": False}
 
 
@@ -76,6 +81,7 @@ KERNEL_CASES = {
     "batch, turned image": (3, 8, (4, 4), {"bias_in_magnitude": False, "lifted": True}),
     "batch, in use": (3, 5, (7, 3), {"training": False}),
     "batch, many channels": (2, 200, (3, 3), {}),
+    "batch, channels by the 16": (10, 48, (5, 3), {}),
     "items": (3, 37, (), {}),
     "items, neither": (2, 16, (), {"bias_in_magnitude": False, "binding": False}),
     "items, magnitudes": (3, 16, (), {"only_magnitude": True}),
@@ -96,6 +102,58 @@ def test_the_kernel_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("case", KERNEL_CASES)
 def test_on_a_cpu_the_contract_is_kept(case: str, dtype: torch.dtype) -> None:
     assert_keeps_the_contract(activate, case, dtype, "cpu")
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", ["batch, image", "batch, channels by the 16"])
+def test_the_kernel_for_cpus_keeps_the_contract(case: str, dtype: torch.dtype) -> None:
+    assert_keeps_the_contract(partial(activate, impl="cpp"), case, dtype, "cpu")
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_the_kernel_for_cpus_is_the_same_on_any_number_of_threads(dtype: torch.dtype) -> None:
+    bias, norm = make(4, 32)
+    y, g = torch.randn(2, 7, 5, 3, 3, 32).to(dtype)
+    found = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(results(activate, norm, y, bias, g, impl="cpp"))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_the_kernel_for_cpus_hides_no_nan(dtype: torch.dtype) -> None:
+    bias, norm = make(3, 16)
+    y = torch.randn(4, 4, 2, 2, 16).to(dtype)
+    y[0, 0, 0, 0, 5] = float("nan")
+    out = activate(y, bias, norm, impl="cpp").isnan()
+    assert out[..., 5].all()  # of its channel, through the norm
+    assert not out[..., :5].any()
+
+
+@needs_a_compiler
+@pytest.mark.parametrize(
+    ("y", "switches"),
+    [
+        (torch.zeros(2, 4, 3, 3, 24), {}),  # not by the 16
+        (torch.zeros(2, 4, 3, 3, 16).double(), {}),
+        (torch.zeros(1, 4, 1, 1, 16), {}),  # a single pixel
+        (torch.zeros(2, 4, 3, 3, 16), {"only_magnitude": True}),
+        (torch.zeros(2, 4, 3, 3, 16), {"bias_in_magnitude": False}),
+    ],
+)
+def test_what_the_kernel_for_cpus_does_not_know_is_refused(y: Tensor, switches) -> None:
+    bias, norm = make(3, y.shape[-1])
+    with pytest.raises(ValueError, match=r"impl='cpp' should get feature maps.*\n.*impl='auto'"):
+        activate(y, bias, norm, impl="cpp", **switches)
 
 
 def assert_keeps_the_contract(function, case: str, dtype: torch.dtype, device: str) -> None:

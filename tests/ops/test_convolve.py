@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from rotating_features.ops.beside import Beside
 from rotating_features.ops.convolve import convolve, convolve_reference
+from rotating_features.ops.strided import convolve_strided
 from rotating_features.testing import assert_as_exact_as
 
 
@@ -33,6 +34,40 @@ def test_one_channel_is_folded_to_the_same(shape: tuple[int, ...]) -> None:
     g = torch.randn_like(exact)
     for a, b in zip(*(torch.autograd.grad(y, (x, weight), g) for y in (ours, exact)), strict=True):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(3, 2, 1, 1, 8), (3, 2, 1, 0, 7), (5, 3, 2, 1, 9), (2, 2, 0, 0, 6)]
+)
+def test_a_stride_in_bfloat16_is_as_exact_as_pytorchs(
+    shape: tuple[int, ...], transposed: bool
+) -> None:
+    kernel, *rest, side = shape
+    stride, padding, output_padding = ((k, k) for k in rest)
+    how = stride, padding, output_padding if transposed else None
+    x = torch.randn(6, 5, side, side + 1).movedim(0, -1).bfloat16()
+    weight = torch.randn(*((6, 4) if transposed else (4, 6)), kernel, kernel).bfloat16()
+    g = torch.randn_like(convolve_reference(x, weight, *how))
+
+    def of(function):
+        def run(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
+            x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+            y = function(x, weight, *how)
+            return [y, *torch.autograd.grad(y, (x, weight), g)]
+
+        return run
+
+    assert_as_exact_as(of(convolve_reference), of(convolve_strided), x, weight, g)
+
+
+def test_a_stride_in_bfloat16_needs_no_gradient_of_the_image() -> None:
+    x = torch.randn(2, 4, 4, 1).bfloat16()
+    weight = torch.randn(3, 1, 3, 3).bfloat16().requires_grad_()
+    convolve(x, weight, stride=(2, 2), padding=(1, 1)).sum().backward()
+    exact = weight.detach().float().requires_grad_()
+    convolve(x.float(), exact, stride=(2, 2), padding=(1, 1)).sum().backward()
+    torch.testing.assert_close(weight.grad.float(), exact.grad, rtol=1e-2, atol=1e-2)
 
 
 KERNEL_CASES = {  # in, out, stride, transposed, side

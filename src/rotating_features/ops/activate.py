@@ -9,6 +9,8 @@ A response ``y`` is stacked, channels last: :math:`f` in slots 1 to n and :math:
 n + 1. So is the result: :math:`z`, and the lengths :math:`m`, which the next layer needs.
 """
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -31,7 +33,7 @@ def activate(
     bias_in_magnitude: bool = True,
     binding: bool = True,
     only_magnitude: bool = False,
-    impl: Impl = "auto",
+    impl: Impl | Literal["cpp"] = "auto",
 ) -> Tensor:
     """Stacked features from a linear map's response, (b, n + 1, *space, c) -> the same.
 
@@ -43,14 +45,20 @@ def activate(
         norm: Over all that is not a channel, or over the channels of an item.
         bias_in_magnitude, binding: As in :class:`rotating_features.nn.RotatingLayer`.
         only_magnitude: Return the magnitudes alone, (b, *space, c).
-        impl: ``"torch"`` for the definition, ``"triton"`` for the kernel, ``"auto"`` to choose.
+        impl: ``"torch"`` for the definition, ``"triton"`` or ``"cpp"`` for the kernel of GPUs or of
+            CPUs, ``"auto"`` to choose.
     """
     switches = {
         "bias_in_magnitude": bias_in_magnitude,
         "binding": binding,
         "only_magnitude": only_magnitude,
     }
-    if use_kernel(y, norm, impl):
+    if impl == "cpp" or (impl == "auto" and y.device.type == "cpu"):
+        from rotating_features.ops.cpp.activate import activate_cpp, suits
+
+        if impl == "cpp" or suits(y, bias, norm, **switches):
+            return activate_cpp(y, bias, norm, **switches)
+    elif use_kernel(y, norm, impl):
         from rotating_features.ops.triton.activate import activate_triton
 
         with torch.cuda.device(y.device):

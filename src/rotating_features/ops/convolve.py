@@ -54,6 +54,10 @@ def convolve(
         # PyTorch 2.13 leaves parts of the gradient for weights unwritten, in columns with a stride.
         wide = convolve_reference(x.float(), weight.float(), stride, padding, output_padding)
         return wide.to(x.dtype)
+    if impl == "auto" and not x.is_cuda and x.dtype == torch.bfloat16 and max(stride) > 1:
+        from rotating_features.ops.strided import convolve_strided
+
+        return convolve_strided(x, weight, stride, padding, output_padding)
     return convolve_reference(x, weight, stride, padding, output_padding)
 
 

@@ -1,0 +1,81 @@
+"""Convolutions with a stride in bfloat16 on a CPU, for the gradient of their weights.
+
+PyTorch 2.13 is twice to three times as slow at it in some processes as in others, for no reason
+that could be found: 8 or 20 ms on two cores for the third layer of 4Shapes' network, where one core
+alone needs 9. As a product of two matrices it takes 7 ms, every time.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from rotating_features.ops.convolve import Pair
+
+
+def convolve_strided(
+    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
+) -> Tensor:
+    """As :func:`rotating_features.ops.convolve.convolve_reference`."""
+    transposed = output_padding is not None
+    return _convolve(x, weight, [*stride], [*padding], [*(output_padding or (0, 0))], transposed)
+
+
+def _forward(
+    x: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    output_padding: list[int],
+    transposed: bool,
+) -> Tensor:
+    how = stride, padding, [1, 1], transposed, output_padding, 1
+    return torch.convolution(x.movedim(-1, 1), weight, None, *how).movedim(1, -1).contiguous()
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001 PyTorch's names
+    x, weight, *ctx.how = inputs
+    ctx.save_for_backward(x, weight)
+
+
+def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+    x, weight = ctx.saved_tensors
+    stride, padding, output_padding, transposed = ctx.how
+    of_x, of_weight = None, None
+    if ctx.needs_input_grad[0]:
+        how = stride, padding, [1, 1], transposed, output_padding, 1, [True, False, False]
+        maps = g.movedim(-1, 1), x.movedim(-1, 1)
+        of_x = torch.ops.aten.convolution_backward(*maps, weight, None, *how)[0].movedim(1, -1)
+    if ctx.needs_input_grad[1]:
+        wide, narrow = (g, x) if transposed else (x, g)
+        of_weight = _weight_gradient(wide, narrow, [*weight.shape[2:]], stride, padding)
+    return of_x, of_weight, *[None] * 4
+
+
+@torch.library.custom_op("rotating_features::weight_gradient", mutates_args=())
+def _weight_gradient(
+    wide: Tensor, narrow: Tensor, kernel: list[int], stride: list[int], padding: list[int]
+) -> Tensor:
+    """Every pixel of the narrow map times the window of the wide one that it belongs to."""
+    b, h, w, c = narrow.shape
+    rows, columns = ((n - 1) * s + k for n, s, k in zip((h, w), stride, kernel, strict=True))
+    below, right = rows - padding[0] - wide.shape[1], columns - padding[1] - wide.shape[2]
+    padded = F.pad(wide, (0, 0, padding[1], right, padding[0], below)).contiguous()
+    image, row, column, _ = padded.stride()
+    windows = padded.as_strided(
+        (b, h, w, kernel[0], kernel[1] * wide.shape[3]),
+        (image, stride[0] * row, stride[1] * column, row, 1),
+    )
+    product = narrow.reshape(-1, c).t() @ windows.reshape(b * h * w, -1)
+    return product.view(c, *kernel, -1).permute(0, 3, 1, 2)
+
+
+@_weight_gradient.register_fake
+def _(wide: Tensor, narrow: Tensor, kernel: list[int], *_: object) -> Tensor:
+    return narrow.new_empty(narrow.shape[3], *kernel, wide.shape[3]).permute(0, 3, 1, 2)
+
+
+_convolve = torch.library.custom_op("rotating_features::convolve", _forward, mutates_args=())
+_convolve.register_fake(_forward)
+_convolve.register_autograd(_backward, setup_context=_keep)
