@@ -6,8 +6,14 @@ from torch import Tensor, nn
 
 from rotating_features.ops.beside import Beside
 from rotating_features.ops.convolve import convolve, convolve_reference
+from rotating_features.ops.cpp import library
+from rotating_features.ops.cpp.convolve import convolve_cpp
 from rotating_features.ops.strided import convolve_strided
 from rotating_features.testing import assert_as_exact_as
+
+needs_a_compiler = pytest.mark.skipif(
+    library("convolve", torch.float32) is None, reason="needs a C++ compiler"
+)
 
 
 def test_it_is_pytorchs_convolution_with_channels_last() -> None:
@@ -68,6 +74,65 @@ def test_a_stride_in_bfloat16_needs_no_gradient_of_the_image() -> None:
     exact = weight.detach().float().requires_grad_()
     convolve(x.float(), exact, stride=(2, 2), padding=(1, 1)).sum().backward()
     torch.testing.assert_close(weight.grad.float(), exact.grad, rtol=1e-2, atol=1e-2)
+
+
+CPP_CASES = {  # b, side, in, out
+    "paper": (3, 16, 32, 64),
+    "small": (2, 2, 64, 32),
+    "not a multiple of a block": (3, 6, 32, 32),
+    "wider than a band": (1, 60, 32, 32),
+}
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("case", CPP_CASES)
+def test_the_kernel_for_cpus_keeps_the_contract(case: str) -> None:
+    b, side, c, out = CPP_CASES[case]
+    x = torch.randn(c, b, side, side + 2).movedim(0, -1)
+    weight = torch.randn(out, c, 3, 3)
+    g = torch.randn(b, side, side + 2, out)
+    how = (1, 1), (1, 1), None
+
+    def of(function):
+        def run(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
+            x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+            y = function(x, weight, *how)
+            return [y, *torch.autograd.grad(y, (x, weight), g)]
+
+        return run
+
+    assert_as_exact_as(of(convolve_reference), of(convolve_cpp), x, weight, g)
+
+
+@needs_a_compiler
+def test_the_kernel_for_cpus_is_the_same_on_any_number_of_threads() -> None:
+    x, weight = torch.randn(5, 8, 8, 32), torch.randn(32, 32, 3, 3)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(convolve(x, weight, padding=(1, 1), impl="cpp"))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "stride"),
+    [
+        (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 3, 3), (2, 2)),
+        (torch.zeros(1, 4, 5, 32), torch.zeros(32, 32, 3, 3), (1, 1)),
+        (torch.zeros(1, 4, 4, 32), torch.zeros(48, 32, 3, 3), (1, 1)),
+        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(32, 32, 3, 3).bfloat16(), (1, 1)),
+        (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 5, 5), (1, 1)),
+    ],
+)
+def test_what_the_kernel_for_cpus_does_not_know_is_refused(
+    x: Tensor, weight: Tensor, stride: tuple[int, int]
+) -> None:
+    with pytest.raises(ValueError, match=r"impl='cpp' should get float32 maps.*\n.*impl='auto'"):
+        convolve(x, weight, stride=stride, padding=(1, 1), impl="cpp")
 
 
 KERNEL_CASES = {  # in, out, stride, transposed, side

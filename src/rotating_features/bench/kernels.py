@@ -1,7 +1,7 @@
-"""Each Triton kernel against its definition, eager and through ``torch.compile``.
+"""Each kernel against its definition, eager and through ``torch.compile``.
 
-Forward and backward in the shapes that 4Shapes has at b=64, n=8, d=32, replayed from a CUDA graph
-as in training, so that the GPU's time is what counts.
+Forward and backward in the shapes that 4Shapes has at b=64, n=8, d=32. On a GPU they are replayed
+from a CUDA graph as in training, so that its own time is what counts.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rotating_features.bench.alone import Tell, alone
+from rotating_features.bench.alone import Tell, alone, rounds_here
 from rotating_features.bench.harness import Row, Timing, compare, measure, this_device
 from rotating_features.ops import Impl
 from rotating_features.ops.activate import activate
@@ -18,15 +18,12 @@ from rotating_features.ops.activate_complex import activate_complex
 from rotating_features.ops.adam import adam_
 from rotating_features.ops.convolve import convolve
 from rotating_features.ops.squared_error import squared_error
+from rotating_features.train.machine import tune_cpu
 
 N, D = 8, 32
 PARAMETERS = 377_740
 REPLAYS = 50
-VARIANTS: dict[str, Impl] = {
-    "kernel": "triton",
-    "definition": "torch",
-    "definition compiled": "torch",
-}
+VARIANTS = "kernel", "definition", "definition compiled"
 
 
 class Case(NamedTuple):
@@ -85,22 +82,34 @@ CASES: dict[str, Callable[[Callable[..., Tensor], int], Case]] = {
     "convolve, thin weight gradient": lambda new, b: _convolve(
         new(b * (N + 1), 16, 16, D), torch.randn(D, D, 3, 3), 1, up=False
     ),
+    "convolve, halving": lambda new, b: _convolve(
+        new(b * (N + 1), 16, 16, D), torch.randn(2 * D, D, 3, 3), 2, up=False
+    ),
     "squared_error": lambda new, b: _squared_error(new(b, 32, 32, 1)),
     "adam_": lambda new, b: _adam(new(b * PARAMETERS // 64)),
 }
+ON_A_CPU = (
+    ("activate, batch norm", "float32"),
+    ("activate, batch norm", "bfloat16"),
+    ("convolve, thin weight gradient", "float32"),
+    ("convolve, halving", "bfloat16"),
+)
+"""Cases for which there is something better there than the definition."""
 
 
 def bench_kernels(
     *,
     repeats: int,
     cases: Sequence[str] = tuple(CASES),
-    variants: Sequence[str] = tuple(VARIANTS),
+    variants: Sequence[str] = VARIANTS,
     batch: int = 64,
     tell: Tell | None = None,
 ) -> Iterator[list[Row]]:
     """Rows of every op with a kernel, in float32 (TF32) and, where features pass, in bfloat16."""
     kinds = [(case, "float32") for case in cases]
     kinds += [(case, "bfloat16") for case in cases if case != "adam_"]
+    if this_device().type == "cpu":
+        kinds = [kind for kind in kinds if kind in ON_A_CPU]
     jobs = [
         [
             {
@@ -115,7 +124,7 @@ def bench_kernels(
         ]
         for variant in variants
     ]
-    found = dict(zip(variants, alone(jobs, tell=tell), strict=True))
+    found = dict(zip(variants, alone(jobs, rounds=rounds_here(), tell=tell), strict=True))
     for i, (case, dtype) in enumerate(kinds):
         timings = {variant: timings[i] for variant, timings in found.items()}
         yield compare(f"{case} {dtype}", timings, peer="definition compiled")
@@ -127,6 +136,7 @@ def time_kernel(variant: str, *, case: str, dtype: str, repeats: int, batch: int
     kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
     device = this_device()
     if device.type == "cpu":
+        tune_cpu()
         return measure(_call(variant, case, kind, batch, device), warmup=1, repeats=repeats)
     torch.set_float32_matmul_precision("high")  # all of it as in training
     torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
@@ -146,7 +156,9 @@ def _call(
 ) -> Callable[[], None]:
     """Forward and backward of the op, as one call."""
     made = CASES[case](lambda *shape: torch.randn(shape, device=device, dtype=dtype), batch)
-    impl = VARIANTS[variant]
+    impl: Impl = "torch"
+    if variant == "kernel":
+        impl = "triton" if device.type == "cuda" else "auto"
 
     def forward() -> Tensor | None:
         return made.forward(impl)

