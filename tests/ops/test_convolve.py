@@ -16,6 +16,17 @@ needs_a_compiler = pytest.mark.skipif(
 )
 
 
+def of(function, how):
+    """A function of maps, weights and a gradient that gives the result and both gradients."""
+
+    def run(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
+        x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        y = function(x, weight, *how)
+        return [y, *torch.autograd.grad(y, (x, weight), g)]
+
+    return run
+
+
 def test_it_is_pytorchs_convolution_with_channels_last() -> None:
     x = torch.randn(2, 7, 5, 3)
     conv = nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False)
@@ -56,15 +67,7 @@ def test_a_stride_in_bfloat16_is_as_exact_as_pytorchs(
     weight = torch.randn(*((6, 4) if transposed else (4, 6)), kernel, kernel).bfloat16()
     g = torch.randn_like(convolve_reference(x, weight, *how))
 
-    def of(function):
-        def run(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
-            x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
-            y = function(x, weight, *how)
-            return [y, *torch.autograd.grad(y, (x, weight), g)]
-
-        return run
-
-    assert_as_exact_as(of(convolve_reference), of(convolve_strided), x, weight, g)
+    assert_as_exact_as(of(convolve_reference, how), of(convolve_strided, how), x, weight, g)
 
 
 def test_a_stride_in_bfloat16_needs_no_gradient_of_the_image() -> None:
@@ -93,15 +96,7 @@ def test_the_kernel_for_cpus_keeps_the_contract(case: str) -> None:
     g = torch.randn(b, side, side + 2, out)
     how = (1, 1), (1, 1), None
 
-    def of(function):
-        def run(x: Tensor, weight: Tensor, g: Tensor) -> list[Tensor]:
-            x, weight = x.clone().requires_grad_(), weight.clone().requires_grad_()
-            y = function(x, weight, *how)
-            return [y, *torch.autograd.grad(y, (x, weight), g)]
-
-        return run
-
-    assert_as_exact_as(of(convolve_reference), of(convolve_cpp), x, weight, g)
+    assert_as_exact_as(of(convolve_reference, how), of(convolve_cpp, how), x, weight, g)
 
 
 @needs_a_compiler
