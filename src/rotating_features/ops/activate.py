@@ -54,10 +54,11 @@ def activate(
         "only_magnitude": only_magnitude,
     }
     if impl == "cpp" or (impl == "auto" and y.device.type == "cpu"):
-        from rotating_features.ops.cpp.activate import activate_cpp, suits
+        from rotating_features.ops.cpp.activate import activate_cpp, use_cpp
 
-        if impl == "cpp" or suits(y, bias, norm, **switches):
-            return activate_cpp(y, bias, norm, **switches)
+        if use_cpp(y, bias, norm, impl, **switches):
+            assert isinstance(norm, nn.BatchNorm1d)
+            return activate_cpp(y, bias, norm)
     elif use_kernel(y, norm, impl):
         from rotating_features.ops.triton.activate import activate_triton
 

@@ -41,10 +41,10 @@ def convolve(
         x, weight = (part.to(torch.get_autocast_dtype("cuda")) for part in (x, weight))
     how = stride, padding, output_padding
     if impl == "cpp" or (impl == "auto" and x.device.type == "cpu" and x.dtype == torch.float32):
-        from rotating_features.ops.cpp.convolve import convolve_cpp, suits
+        from rotating_features.ops.cpp.convolve import convolve_cpp, use_cpp
 
-        if impl == "cpp" or suits(x, weight, *how):
-            return convolve_cpp(x, weight, *how)
+        if use_cpp(x, weight, *how, impl):
+            return convolve_cpp(x, weight)
     elif use_triton(x, impl):
         from rotating_features.ops.triton.convolve import kernel_for
 

@@ -48,9 +48,10 @@ def suits(
     )
 
 
-def activate_cpp(y: Tensor, bias: Tensor, norm: nn.Module, **switches: bool) -> Tensor:
-    """As :func:`rotating_features.ops.activate.activate_reference`."""
-    if not suits(y, bias, norm, **switches):
+def use_cpp(y: Tensor, bias: Tensor, norm: nn.Module, impl: str, **switches: bool) -> bool:
+    """Decide whether a call gets the kernel: ``"cpp"`` does or is refused, ``"auto"`` if it may."""
+    usable = suits(y, bias, norm, **switches)
+    if impl == "cpp" and not usable:
         raise InputError(
             "impl='cpp' should get feature maps on a CPU in float32 or bfloat16 with channels by "
             f"the {WIDTH}, a batch norm in training, the paper's switches, and Linux with a C++ "
@@ -58,7 +59,11 @@ def activate_cpp(y: Tensor, bias: Tensor, norm: nn.Module, **switches: bool) -> 
             f"{switches}.\n"
             "  Use impl='auto' to fall back to PyTorch."
         )
-    assert isinstance(norm, nn.BatchNorm1d)
+    return usable
+
+
+def activate_cpp(y: Tensor, bias: Tensor, norm: nn.BatchNorm1d) -> Tensor:
+    """As :func:`rotating_features.ops.activate.activate_reference`, with the paper's switches."""
     flat = y.reshape(*y.shape[:2], -1, y.shape[-1])
     out, mean, var = _activate(flat, bias, norm.weight, norm.bias, norm.eps)
     _remember(norm, mean, var, count=len(flat) * flat.shape[2])

@@ -36,18 +36,19 @@ def suits(
     )
 
 
-def convolve_cpp(
-    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
-) -> Tensor:
-    """As :func:`rotating_features.ops.convolve.convolve_reference`."""
-    if not suits(x, weight, stride, padding, output_padding):
+def use_cpp(
+    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None, impl: str
+) -> bool:
+    """Decide whether a call gets the kernel: ``"cpp"`` does or is refused, ``"auto"`` if it may."""
+    usable = suits(x, weight, stride, padding, output_padding)
+    if impl == "cpp" and not usable:
         raise InputError(
             "impl='cpp' should get float32 maps of even sides on a CPU, 3 x 3 weights with "
             f"channels by the {WIDTH}, stride 1, padding 1, and Linux with a C++ compiler; got "
             f"maps {tuple(x.shape)} on {x.device} in {x.dtype}, weights {tuple(weight.shape)}, "
             f"stride {stride}, padding {padding}.\n  Use impl='auto' to fall back to PyTorch."
         )
-    return _convolve(x, weight)
+    return usable
 
 
 @torch.compiler.assume_constant_result
@@ -56,7 +57,8 @@ def _can_be_had() -> bool:
 
 
 @torch.library.custom_op("rotating_features::winograd", mutates_args=(), device_types="cpu")
-def _convolve(x: Tensor, weight: Tensor) -> Tensor:
+def convolve_cpp(x: Tensor, weight: Tensor) -> Tensor:
+    """As :func:`rotating_features.ops.convolve.convolve_reference`, with stride and padding 1."""
     kernels = library("convolve", torch.float32)
     assert kernels is not None
     x, transformed = x.contiguous(), _transform(weight)
@@ -72,7 +74,7 @@ def _transform(weight: Tensor) -> Tensor:
     return torch.einsum("ia,kcab,jb->ijck", g, weight, g).flatten(0, 1).contiguous()
 
 
-@_convolve.register_fake
+@convolve_cpp.register_fake
 def _(x: Tensor, weight: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:3], weight.shape[0])
 
@@ -85,7 +87,7 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
     of_x, of_weight = None, None
     if ctx.needs_input_grad[0]:
-        of_x = _convolve(g, weight.transpose(0, 1).flip(2, 3))
+        of_x = convolve_cpp(g, weight.transpose(0, 1).flip(2, 3))
     if ctx.needs_input_grad[1]:
         how = [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False]
         maps = g.movedim(-1, 1), x.movedim(-1, 1)
@@ -93,4 +95,4 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     return of_x, of_weight
 
 
-_convolve.register_autograd(_backward, setup_context=_keep)
+convolve_cpp.register_autograd(_backward, setup_context=_keep)
