@@ -112,6 +112,37 @@ TABLE_10SHAPES = Study(
 )
 
 
+def _small_rings(case: Case) -> Case:
+    return _reading(case, "rings11", ring_diameter=11)
+
+
+def _reading(case: Case, slug: str, **data: object) -> Case:
+    """The case on images drawn after another reading of the paper's words."""
+    settings = dataclasses.replace(
+        case.settings, data=dataclasses.replace(case.settings.data, **data)
+    )
+    return dataclasses.replace(case, slug=f"{case.slug}-{slug}", settings=settings)
+
+
+TABLE_10SHAPES_READINGS = Study(
+    title="10Shapes after other readings of its description",
+    source="Figure 5, Table 11",
+    says="Ten rotation dimensions hold ten objects apart, two do not.",
+    cases=(
+        *(
+            dataclasses.replace(
+                _small_rings(_ten_shapes(n)), label=f"n={n}, rings 11 and 19 pixels across"
+            )
+            for n in (2, 10)
+        ),
+        dataclasses.replace(
+            _reading(_ten_shapes(10), "depths-above-0", depth_from_zero=False),
+            label="n=10, no object at the background's depth",
+        ),
+    ),
+)
+
+
 def _n_shapes(n: int, shapes: int) -> Case:
     if shapes == 10:
         return dataclasses.replace(_ten_shapes(n), label="10 objects", x=10, group=f"n={n}")
@@ -130,7 +161,14 @@ FIGURE_NSHAPES = Study(
     source="Figure 14",
     says="With two dimensions the score falls with every object; with ten it stays high.",
     axis="objects in every image",
-    cases=tuple(_n_shapes(n, shapes) for n in (2, 10) for shapes in range(2, 11)),
+    cases=(
+        *(_n_shapes(n, shapes) for n in (2, 10) for shapes in range(2, 11)),
+        *(
+            dataclasses.replace(_small_rings(_n_shapes(n, shapes)), group=f"n={n}, small rings")
+            for n in (2, 10)
+            for shapes in range(4, 11)  # fewer have no ring
+        ),
+    ),
 )
 
 
@@ -274,6 +312,7 @@ STUDIES = {
     "table-4shapes": TABLE_4SHAPES,
     "table-4shapes-rgbd": TABLE_4SHAPES_RGBD,
     "table-10shapes": TABLE_10SHAPES,
+    "table-10shapes-readings": TABLE_10SHAPES_READINGS,
     "figure-nshapes": FIGURE_NSHAPES,
     "figure-generalization": FIGURE_GENERALIZATION,
     "table-dsprites-clevr": TABLE_DSPRITES_CLEVR,
