@@ -7,12 +7,14 @@ from torch import Tensor, nn
 
 from rotating_features.ops.beside import Beside
 from rotating_features.ops.convolve import convolve, convolve_reference
-from rotating_features.ops.cpp import library
-from rotating_features.ops.strided import convolve_strided
+from rotating_features.ops.cpp import library, weight_gradient
 from rotating_features.testing import assert_as_exact_as
 
 needs_a_compiler = pytest.mark.skipif(
     library("convolve", torch.float32) is None, reason="needs a C++ compiler"
+)
+needs_avx512 = pytest.mark.skipif(
+    not weight_gradient.can_be_had(), reason="needs a C++ compiler and AVX-512 for bfloat16"
 )
 
 
@@ -53,26 +55,52 @@ def test_one_channel_is_folded_to_the_same(shape: tuple[int, ...]) -> None:
         torch.testing.assert_close(a, b)
 
 
+BFLOAT16_CASES = {  # kernel, stride, padding, output padding, side, in, out
+    "paper": (3, 1, 1, 0, 8, 64, 32),
+    "halving": (3, 2, 1, 1, 16, 32, 64),
+    "odd": (3, 2, 1, 0, 7, 32, 32),
+    "a pixel": (3, 2, 1, 1, 1, 32, 32),
+    "large": (5, 3, 2, 1, 9, 32, 64),
+    "windows that leave pixels out": (2, 3, 0, 0, 8, 32, 32),
+    "uneven": ((3, 2), (1, 2), (0, 1), (0, 1), 6, 32, 96),
+}
+
+
+@needs_avx512
 @pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize(
-    "shape", [(3, 2, 1, 1, 8), (3, 2, 1, 0, 7), (5, 3, 2, 1, 9), (2, 2, 0, 0, 6)]
-)
-def test_a_stride_in_bfloat16_is_as_exact_as_pytorchs(
-    shape: tuple[int, ...], transposed: bool
+@pytest.mark.parametrize("images", [1, 5, 70])
+@pytest.mark.parametrize("case", BFLOAT16_CASES)
+def test_the_kernel_for_bfloat16_keeps_the_contract(
+    case: str, images: int, transposed: bool
 ) -> None:
-    kernel, *rest, side = shape
-    stride, padding, output_padding = ((k, k) for k in rest)
-    how = stride, padding, output_padding if transposed else None
-    x = torch.randn(6, 5, side, side + 1).movedim(0, -1).bfloat16()
-    weight = torch.randn(*((6, 4) if transposed else (4, 6)), kernel, kernel).bfloat16()
+    *pairs, side, c, out = BFLOAT16_CASES[case]
+    kernel, stride, padding, output = (k if isinstance(k, tuple) else (k, k) for k in pairs)
+    if transposed and any(o >= s for o, s in zip(output, stride, strict=True)):
+        output = (0, 0)  # PyTorch wants it smaller
+    how = stride, padding, output if transposed else None
+    x = torch.randn(c, images, side, side + 1).movedim(0, -1).bfloat16()
+    weight = torch.randn(*((c, out) if transposed else (out, c)), *kernel).bfloat16()
     g = torch.randn_like(convolve_reference(x, weight, *how))
+    options = {"stride": stride, "padding": padding, "output_padding": how[2]}
 
-    assert_as_exact_as(of(convolve_reference, how), of(convolve_strided, how), x, weight, g)
+    kernels = partial(convolve, impl="cpp", **options)
+    assert_as_exact_as(of(convolve_reference, how), of(kernels, ()), x, weight, g)
 
 
-def test_a_stride_in_bfloat16_needs_no_gradient_of_the_image() -> None:
-    x = torch.randn(2, 4, 4, 1).bfloat16()
-    weight = torch.randn(3, 1, 3, 3).bfloat16().requires_grad_()
+@needs_avx512
+def test_the_kernel_for_bfloat16_asks_nothing_of_pixels_outside_of_all_windows() -> None:
+    x = torch.randn(2, 10, 10, 32)
+    x[:, :, 9] = torch.inf  # where a fourth window would begin
+    x = x.bfloat16()
+    weight = torch.randn(32, 32, 2, 2).bfloat16().requires_grad_()
+    convolve(x, weight, stride=(3, 3), impl="cpp").sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.isfinite().all()
+
+
+def test_bfloat16_needs_no_gradient_of_the_image() -> None:
+    x = torch.randn(2, 4, 4, 32).bfloat16()
+    weight = torch.randn(32, 32, 3, 3).bfloat16().requires_grad_()
     convolve(x, weight, stride=(2, 2), padding=(1, 1)).sum().backward()
     exact = weight.detach().float().requires_grad_()
     convolve(x.float(), exact, stride=(2, 2), padding=(1, 1)).sum().backward()
@@ -120,14 +148,15 @@ def test_the_kernel_for_cpus_is_the_same_on_any_number_of_threads() -> None:
         (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 3, 3), (2, 2)),
         (torch.zeros(1, 4, 5, 32), torch.zeros(32, 32, 3, 3), (1, 1)),
         (torch.zeros(1, 4, 4, 32), torch.zeros(48, 32, 3, 3), (1, 1)),
-        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(32, 32, 3, 3).bfloat16(), (1, 1)),
+        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(48, 32, 3, 3).bfloat16(), (1, 1)),
+        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(32, 32, 3, 3), (1, 1)),
         (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 5, 5), (1, 1)),
     ],
 )
 def test_what_the_kernel_for_cpus_does_not_know_is_refused(
     x: Tensor, weight: Tensor, stride: tuple[int, int]
 ) -> None:
-    with pytest.raises(ValueError, match=r"impl='cpp' should get float32 maps.*\n.*impl='auto'"):
+    with pytest.raises(ValueError, match=r"impl='cpp' should get maps on a CPU.*\n.*impl='auto'"):
         convolve(x, weight, stride=stride, padding=(1, 1), impl="cpp")
 
 

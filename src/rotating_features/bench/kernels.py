@@ -92,6 +92,7 @@ ON_A_CPU = (
     ("activate, batch norm", "float32"),
     ("activate, batch norm", "bfloat16"),
     ("convolve, thin weight gradient", "float32"),
+    ("convolve, thin weight gradient", "bfloat16"),
     ("convolve, halving", "bfloat16"),
 )
 """Cases for which there is something better there than the definition."""

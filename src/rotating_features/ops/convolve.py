@@ -2,8 +2,9 @@
 
 Convolution libraries like channels by the dozen and are slow in two places that this network has:
 a last layer with one to four channels, and weight gradients of layers with 32. On a GPU those have
-kernels of their own. On a CPU the first has a way round, and 3 x 3 weights that step from pixel to
-pixel have a kernel that needs fewer products.
+kernels of their own. On a CPU the first has a way round; in float32, 3 x 3 weights that step from
+pixel to pixel have a kernel that needs fewer products, and in bfloat16 gradients of weights have
+one.
 """
 
 from typing import Literal
@@ -40,11 +41,11 @@ def convolve(
     if x.is_cuda and torch.is_autocast_enabled("cuda"):
         x, weight = (part.to(torch.get_autocast_dtype("cuda")) for part in (x, weight))
     how = stride, padding, output_padding
-    if impl == "cpp" or (impl == "auto" and x.device.type == "cpu" and x.dtype == torch.float32):
+    if impl == "cpp" or (impl == "auto" and x.device.type == "cpu"):
         from rotating_features.ops.cpp.convolve import convolve_cpp, use_cpp
 
         if use_cpp(x, weight, *how, impl):
-            return convolve_cpp(x, weight)
+            return convolve_cpp(x, weight, *how)
     elif use_triton(x, impl):
         from rotating_features.ops.triton.convolve import kernel_for
 
@@ -63,10 +64,6 @@ def convolve(
     if not x.is_cuda and x.dtype == torch.bfloat16 and x.shape[2] == 1:
         # PyTorch 2.13 leaves parts of the gradient for weights unwritten, in columns with a stride.
         return convolve_reference(x.float(), weight.float(), *how).to(x.dtype)
-    if impl == "auto" and not x.is_cuda and x.dtype == torch.bfloat16 and max(stride) > 1:
-        from rotating_features.ops.strided import convolve_strided
-
-        return convolve_strided(x, weight, *how)
     return convolve_reference(x, weight, *how)
 
 
