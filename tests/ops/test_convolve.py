@@ -7,15 +7,20 @@ from torch import Tensor, nn
 
 from rotating_features.ops.beside import Beside
 from rotating_features.ops.convolve import convolve, convolve_reference
-from rotating_features.ops.cpp import library, weight_gradient
+from rotating_features.ops.cpp.weight_gradient import can_be_had
 from rotating_features.testing import assert_as_exact_as
 
-needs_a_compiler = pytest.mark.skipif(
-    library("convolve", torch.float32) is None, reason="needs a C++ compiler"
-)
-needs_avx512 = pytest.mark.skipif(
-    not weight_gradient.can_be_had(), reason="needs a C++ compiler and AVX-512 for bfloat16"
-)
+
+def needs_kernel(dtype: torch.dtype) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        not can_be_had(dtype), reason="needs a C++ compiler, and AVX-512 for such numbers"
+    )
+
+
+TYPES = [
+    pytest.param(dtype, marks=needs_kernel(dtype), id=str(dtype))
+    for dtype in (torch.float32, torch.bfloat16)
+]
 
 
 def of(function, how):
@@ -55,31 +60,32 @@ def test_one_channel_is_folded_to_the_same(shape: tuple[int, ...]) -> None:
         torch.testing.assert_close(a, b)
 
 
-BFLOAT16_CASES = {  # kernel, stride, padding, output padding, side, in, out
+GRADIENT_CASES = {  # kernel, stride, padding, output padding, side, in, out
     "paper": (3, 1, 1, 0, 8, 64, 32),
     "halving": (3, 2, 1, 1, 16, 32, 64),
     "odd": (3, 2, 1, 0, 7, 32, 32),
     "a pixel": (3, 2, 1, 1, 1, 32, 32),
+    "many channels": (3, 1, 1, 0, 4, 32, 96),
     "large": (5, 3, 2, 1, 9, 32, 64),
     "windows that leave pixels out": (2, 3, 0, 0, 8, 32, 32),
     "uneven": ((3, 2), (1, 2), (0, 1), (0, 1), 6, 32, 96),
 }
 
 
-@needs_avx512
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("images", [1, 5, 70])
-@pytest.mark.parametrize("case", BFLOAT16_CASES)
-def test_the_kernel_for_bfloat16_keeps_the_contract(
-    case: str, images: int, transposed: bool
+@pytest.mark.parametrize("case", GRADIENT_CASES)
+def test_the_kernel_for_gradients_on_cpus_keeps_the_contract(
+    case: str, images: int, transposed: bool, dtype: torch.dtype
 ) -> None:
-    *pairs, side, c, out = BFLOAT16_CASES[case]
+    *pairs, side, c, out = GRADIENT_CASES[case]
     kernel, stride, padding, output = (k if isinstance(k, tuple) else (k, k) for k in pairs)
     if transposed and any(o >= s for o, s in zip(output, stride, strict=True)):
         output = (0, 0)  # PyTorch wants it smaller
     how = stride, padding, output if transposed else None
-    x = torch.randn(c, images, side, side + 1).movedim(0, -1).bfloat16()
-    weight = torch.randn(*((c, out) if transposed else (out, c)), *kernel).bfloat16()
+    x = torch.randn(c, images, side, side + 1).movedim(0, -1).to(dtype)
+    weight = torch.randn(*((c, out) if transposed else (out, c)), *kernel).to(dtype)
     g = torch.randn_like(convolve_reference(x, weight, *how))
     options = {"stride": stride, "padding": padding, "output_padding": how[2]}
 
@@ -87,15 +93,64 @@ def test_the_kernel_for_bfloat16_keeps_the_contract(
     assert_as_exact_as(of(convolve_reference, how), of(kernels, ()), x, weight, g)
 
 
-@needs_avx512
-def test_the_kernel_for_bfloat16_asks_nothing_of_pixels_outside_of_all_windows() -> None:
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_kernel_for_gradients_on_cpus_leaves_out_what_no_window_has(dtype: torch.dtype) -> None:
     x = torch.randn(2, 10, 10, 32)
     x[:, :, 9] = torch.inf  # where a fourth window would begin
-    x = x.bfloat16()
-    weight = torch.randn(32, 32, 2, 2).bfloat16().requires_grad_()
+    x = x.to(dtype)
+    weight = torch.randn(32, 32, 2, 2).to(dtype).requires_grad_()
     convolve(x, weight, stride=(3, 3), impl="cpp").sum().backward()
     assert weight.grad is not None
     assert weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_kernel_for_gradients_on_cpus_is_the_same_whatever_else_is_set(
+    dtype: torch.dtype,
+) -> None:
+    """On any number of threads, with any default type; and nothing is the gradient of nothing."""
+    x, g = torch.randn(9, 4, 6, 32).to(dtype), torch.randn(9, 2, 3, 64).to(dtype)
+    weight = torch.randn(64, 32, 3, 3).to(dtype).requires_grad_()
+
+    def gradient(images: int) -> Tensor:
+        y = convolve(x[:images], weight, stride=(2, 2), padding=(1, 1), impl="cpp")
+        return torch.autograd.grad(y, weight, g[:images])[0]
+
+    before, expected = torch.get_num_threads(), gradient(9)
+    try:
+        for threads in (1, 3, 20):
+            torch.set_num_threads(threads)
+            torch.testing.assert_close(gradient(9), expected)
+        for default in (torch.float64, torch.bfloat16):
+            torch.set_default_dtype(default)
+            torch.testing.assert_close(gradient(9), expected)
+    finally:
+        torch.set_num_threads(before)
+        torch.set_default_dtype(torch.float32)
+    assert (gradient(0) == 0).all()
+    assert (torch.autograd.grad(convolve(x * 0, weight, impl="cpp").sum(), weight)[0] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolutions_on_cpus_have_a_second_derivative(
+    stride: int, transposed: bool, dtype: torch.dtype
+) -> None:
+    """Of a penalty on gradients, against PyTorch's."""
+    x, weight = torch.randn(2, 4, 6, 32).to(dtype), torch.randn(32, 32, 3, 3).to(dtype) / 16
+    output_padding = (stride - 1, stride - 1) if transposed else None
+    how = {"stride": (stride, stride), "padding": (1, 1), "output_padding": output_padding}
+
+    def penalty(impl: str) -> tuple[Tensor, ...]:
+        leaves = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        y = convolve(*leaves, **how, impl=impl)
+        first = torch.autograd.grad(y.square().sum(), leaves, create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in first), leaves)
+
+    tolerance = 1e-4 if dtype == torch.float32 else 3e-2
+    for ours, theirs in zip(penalty("cpp"), penalty("torch"), strict=True):
+        assert (ours - theirs).norm() < tolerance * theirs.norm()
 
 
 def test_bfloat16_needs_no_gradient_of_the_image() -> None:
@@ -115,7 +170,7 @@ CPP_CASES = {  # b, side, in, out
 }
 
 
-@needs_a_compiler
+@needs_kernel(torch.float32)
 @pytest.mark.parametrize("case", CPP_CASES)
 def test_the_kernel_for_cpus_keeps_the_contract(case: str) -> None:
     b, side, c, out = CPP_CASES[case]
@@ -128,7 +183,7 @@ def test_the_kernel_for_cpus_keeps_the_contract(case: str) -> None:
     assert_as_exact_as(of(convolve_reference, how), of(kernel, ()), x, weight, g)
 
 
-@needs_a_compiler
+@needs_kernel(torch.float32)
 def test_the_kernel_for_cpus_is_the_same_on_any_number_of_threads() -> None:
     x, weight = torch.randn(5, 8, 8, 32), torch.randn(32, 32, 3, 3)
     before, found = torch.get_num_threads(), []
@@ -143,21 +198,19 @@ def test_the_kernel_for_cpus_is_the_same_on_any_number_of_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "weight", "stride"),
+    ("x", "weight"),
     [
-        (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 3, 3), (2, 2)),
-        (torch.zeros(1, 4, 5, 32), torch.zeros(32, 32, 3, 3), (1, 1)),
-        (torch.zeros(1, 4, 4, 32), torch.zeros(48, 32, 3, 3), (1, 1)),
-        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(48, 32, 3, 3).bfloat16(), (1, 1)),
-        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(32, 32, 3, 3), (1, 1)),
-        (torch.zeros(1, 4, 4, 32), torch.zeros(32, 32, 5, 5), (1, 1)),
+        (torch.zeros(1, 4, 4, 32), torch.zeros(48, 32, 3, 3)),
+        (torch.zeros(1, 4, 4, 3), torch.zeros(32, 3, 3, 3)),
+        (torch.zeros(1, 4, 4, 32).double(), torch.zeros(32, 32, 3, 3).double()),
+        (torch.zeros(1, 4, 4, 32).bfloat16(), torch.zeros(32, 32, 3, 3)),
+        (torch.zeros(1, 4, 4, 64), torch.zeros(32, 32, 3, 3)),
+        (torch.zeros(4, 4, 32), torch.zeros(32, 32, 3, 3)),
     ],
 )
-def test_what_the_kernel_for_cpus_does_not_know_is_refused(
-    x: Tensor, weight: Tensor, stride: tuple[int, int]
-) -> None:
-    with pytest.raises(ValueError, match=r"impl='cpp' should get maps on a CPU.*\n.*impl='auto'"):
-        convolve(x, weight, stride=stride, padding=(1, 1), impl="cpp")
+def test_what_the_kernels_for_cpus_do_not_know_is_refused(x: Tensor, weight: Tensor) -> None:
+    with pytest.raises(ValueError, match=r"impl='cpp' should get maps and.*\n.*impl='auto'"):
+        convolve(x, weight, padding=(1, 1), impl="cpp")
 
 
 KERNEL_CASES = {  # in, out, stride, transposed, side
@@ -264,16 +317,19 @@ def test_a_convolution_without_a_kernel_is_refused_or_falls_back() -> None:
     )
 
 
-@pytest.mark.parametrize("height", [1, 3])
-def test_gradients_of_a_column_are_whole_in_bfloat16(height: int) -> None:
+@pytest.mark.parametrize("channels", [4, 32])
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (3, 1), (3, 2)])
+def test_gradients_of_a_column_are_whole_in_bfloat16(
+    height: int, width: int, channels: int
+) -> None:
     """PyTorch's own have whatever was in memory before, which is now and then no number."""
-    x = torch.randn(6, height, 1, 4, dtype=torch.bfloat16)
-    weight = torch.randn(4, 4, 3, 3, dtype=torch.bfloat16)
+    x = torch.randn(6, height, width, channels, dtype=torch.bfloat16)
+    weight = torch.randn(channels, channels, 3, 3, dtype=torch.bfloat16)
     for _ in range(20):
         leaf = weight.clone().requires_grad_()
-        y = convolve(x, leaf, stride=(2, 2), padding=(1, 1))
+        y = convolve(x, leaf, stride=(2, width + 1), padding=(1, 1))
         dirt = [torch.full((2**i,), torch.nan) for i in range(3, 13)]
         del dirt
         (gradient,) = torch.autograd.grad(y.float().square().sum(), leaf)
-        assert (gradient[..., [0, 2]] == 0).all()  # left and right of it there is nothing
+        assert (gradient[..., [0] + [2] * (width == 1)] == 0).all()  # beyond it there is nothing
         assert gradient.isfinite().all()

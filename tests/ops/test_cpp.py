@@ -1,3 +1,4 @@
+import platform
 import shutil
 import subprocess
 
@@ -46,6 +47,19 @@ def test_a_compiler_that_fails_is_told_of_and_leaves_nothing(own_cache) -> None:
     with pytest.warns(UserWarning, match=r"activate.cpp should have become(.|\n)*take its place"):
         assert cpp.library("activate", torch.float32, SHORTEST=1e-12) is None  # without N
     assert list(own_cache.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="compiles for an older one of its kind")
+@pytest.mark.parametrize("name", ["convolve", "weight_gradient"])
+def test_a_processor_that_a_kernel_is_not_made_for_does_without(
+    name: str, monkeypatch, tmp_path
+) -> None:
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nexec g++ "$@" -march=haswell\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    assert cpp.library(name, torch.float32) is None
 
 
 def test_without_a_kernel_the_activation_is_the_same(monkeypatch) -> None:

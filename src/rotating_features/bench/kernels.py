@@ -82,6 +82,9 @@ CASES: dict[str, Callable[[Callable[..., Tensor], int], Case]] = {
     "convolve, thin weight gradient": lambda new, b: _convolve(
         new(b * (N + 1), 16, 16, D), torch.randn(D, D, 3, 3), 1, up=False
     ),
+    "convolve, wide": lambda new, b: _convolve(
+        new(b * (N + 1), 8, 8, 2 * D), torch.randn(2 * D, 2 * D, 3, 3), 1, up=False
+    ),
     "convolve, halving": lambda new, b: _convolve(
         new(b * (N + 1), 16, 16, D), torch.randn(2 * D, D, 3, 3), 2, up=False
     ),
@@ -92,7 +95,9 @@ ON_A_CPU = (
     ("activate, batch norm", "float32"),
     ("activate, batch norm", "bfloat16"),
     ("convolve, thin weight gradient", "float32"),
-    ("convolve, thin weight gradient", "bfloat16"),
+    ("convolve, wide", "float32"),
+    ("convolve, wide", "bfloat16"),
+    ("convolve, halving", "float32"),
     ("convolve, halving", "bfloat16"),
 )
 """Cases for which there is something better there than the definition."""

@@ -2,9 +2,8 @@
 
 Convolution libraries like channels by the dozen and are slow in two places that this network has:
 a last layer with one to four channels, and weight gradients of layers with 32. On a GPU those have
-kernels of their own. On a CPU the first has a way round; in float32, 3 x 3 weights that step from
-pixel to pixel have a kernel that needs fewer products, and in bfloat16 gradients of weights have
-one.
+kernels of their own. On a CPU the first has a way round, gradients of weights have a kernel, and so
+have, in float32, 3 x 3 weights that step from pixel to pixel: it needs fewer products.
 """
 
 from typing import Literal
@@ -44,7 +43,7 @@ def convolve(
     if impl == "cpp" or (impl == "auto" and x.device.type == "cpu"):
         from rotating_features.ops.cpp.convolve import convolve_cpp, use_cpp
 
-        if use_cpp(x, weight, *how, impl):
+        if use_cpp(x, weight, impl, transposed=output_padding is not None):
             return convolve_cpp(x, weight, *how)
     elif use_triton(x, impl):
         from rotating_features.ops.triton.convolve import kernel_for
@@ -61,8 +60,8 @@ def convolve(
             )
     if impl == "auto" and not x.is_cuda and output_padding is not None and weight.shape[1] == 1:
         return _fold(x, weight, stride, padding, output_padding)
-    if not x.is_cuda and x.dtype == torch.bfloat16 and x.shape[2] == 1:
-        # PyTorch 2.13 leaves parts of the gradient for weights unwritten, in columns with a stride.
+    if not x.is_cuda and x.dtype == torch.bfloat16 and x.shape[2] < max(2, stride[1]):
+        # PyTorch 2.13 leaves parts of the gradient for weights unwritten if a row is one window.
         return convolve_reference(x.float(), weight.float(), *how).to(x.dtype)
     return convolve_reference(x, weight, *how)
 

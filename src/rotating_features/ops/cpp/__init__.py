@@ -23,7 +23,8 @@ def library(name: str, dtype: torch.dtype, **constants: float) -> ctypes.CDLL | 
     """The functions of ``name.cpp``, compiled for that type ``T`` and those constants.
 
     None where that cannot be: on other systems than Linux, where its threads would not be
-    PyTorch's, without a compiler, or if the compiler fails, which is told.
+    PyTorch's, on processors that it is not made for, without a compiler, or if the compiler fails,
+    which is told.
     """
     compiler = shutil.which(os.environ.get("CXX") or "g++")
     if platform.system() != "Linux" or compiler is None or dtype not in TYPES:
@@ -38,7 +39,8 @@ def library(name: str, dtype: torch.dtype, **constants: float) -> ctypes.CDLL | 
                 made = Path(scratch, path.name)
                 subprocess.run([*command, "-o", made], check=True, capture_output=True, text=True)
                 made.replace(path)  # at once, whoever else is making it
-        return ctypes.CDLL(str(path))
+        kernels = ctypes.CDLL(str(path))
+        return kernels if ctypes.c_bool.in_dll(kernels, "suits_processor") else None
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or str(error)
         warnings.warn(

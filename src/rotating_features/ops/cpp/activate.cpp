@@ -92,6 +92,8 @@ struct Gradient {
 
 extern "C" {
 
+extern const bool suits_processor = true;
+
 // Sums of the strength and of its square: (images, 2, channels), zero before.
 void measure(Shape shape, int threads, const T* y, const float* bias, double* sums) {
   for_each_point(shape, threads, [&](int64_t image, int64_t at, int64_t channel) {

@@ -116,7 +116,15 @@ void scatter(Planes from, Maps maps, Band band, T* y) {
 
 }  // namespace
 
-extern "C" void convolve(Maps maps, int threads, const T* x, const T* weight, T* y) {
+extern "C" {
+
+#ifdef __AVX512F__
+extern const bool suits_processor = true;
+#else
+extern const bool suits_processor = false;  // it has too few registers for a block of a product
+#endif
+
+void convolve(Maps maps, int threads, const T* x, const T* weight, T* y) {
   const int64_t across = maps.width / 2, down = maps.height / 2;
   const int64_t deep = std::clamp<int64_t>(TILES / across, 1, down), bands = (down + deep - 1) / deep;
 #pragma omp parallel num_threads(threads)
@@ -135,4 +143,5 @@ extern "C" void convolve(Maps maps, int threads, const T* x, const T* weight, T*
       scatter(multiplied, maps, band, y);
     }
   }
+}
 }

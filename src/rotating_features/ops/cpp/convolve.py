@@ -8,7 +8,12 @@ from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features.ops.convolve import Pair
-from rotating_features.ops.cpp import library, weight_gradient
+from rotating_features.ops.cpp import library
+from rotating_features.ops.cpp.weight_gradient import (
+    can_be_had,
+    convolve_with_gradient,
+    gradient_of_weight,
+)
 
 WIDTH = 32
 """Channels that are computed at once."""
@@ -20,40 +25,29 @@ class _Maps(ctypes.Structure):
     )
 
 
-def suits(
-    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
-) -> bool:
+def suits(x: Tensor, weight: Tensor, *, transposed: bool) -> bool:
     """Whether there is a kernel for such a convolution, and it can be compiled here."""
-    if (
-        x.device.type != "cpu"
-        or x.dtype != weight.dtype
-        or any(channels % WIDTH for channels in weight.shape[:2])
-    ):
-        return False
-    if x.dtype == torch.bfloat16:
-        return weight_gradient.can_be_had()
     return (
-        x.dtype == torch.float32
-        and output_padding is None
-        and weight.shape[2:] == (3, 3)
-        and stride == padding == (1, 1)
-        and all(side % 2 == 0 for side in x.shape[1:3])
-        and _can_be_had()
+        x.device.type == "cpu"
+        and x.ndim == 4
+        and x.shape[3] == weight.shape[0 if transposed else 1]
+        and x.dtype == weight.dtype
+        and x.dtype in (torch.float32, torch.bfloat16)
+        and all(channels % WIDTH == 0 for channels in weight.shape[:2])
+        and can_be_had(x.dtype)
     )
 
 
-def use_cpp(
-    x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None, impl: str
-) -> bool:
+def use_cpp(x: Tensor, weight: Tensor, impl: str, *, transposed: bool) -> bool:
     """Decide whether a call gets a kernel: ``"cpp"`` does or is refused, ``"auto"`` if it may."""
-    usable = suits(x, weight, stride, padding, output_padding)
+    usable = suits(x, weight, transposed=transposed)
     if impl == "cpp" and not usable:
         raise InputError(
-            f"impl='cpp' should get maps on a CPU with channels by the {WIDTH}, in float32 with "
-            "even sides, 3 x 3 weights, stride 1 and padding 1, or in bfloat16 where the processor "
-            "multiplies that with AVX-512; and Linux with a C++ compiler. It got "
-            f"maps {tuple(x.shape)} on {x.device} in {x.dtype}, weights {tuple(weight.shape)}, "
-            f"stride {stride}, padding {padding}.\n  Use impl='auto' to fall back to PyTorch."
+            "impl='cpp' should get maps and weights on a CPU in float32 or bfloat16 with channels "
+            f"by the {WIDTH}, Linux with a C++ compiler, and a processor with AVX-512 or, for "
+            f"bfloat16, with AVX-512 BF16 and no AMX; got maps {tuple(x.shape)} on {x.device} in "
+            f"{x.dtype}, weights {tuple(weight.shape)} in {weight.dtype}.\n"
+            "  Use impl='auto' to fall back to PyTorch."
         )
     return usable
 
@@ -62,19 +56,26 @@ def convolve_cpp(
     x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
 ) -> Tensor:
     """As :func:`rotating_features.ops.convolve.convolve_reference`."""
-    if x.dtype == torch.bfloat16:
-        return weight_gradient.convolve_bfloat16(x, weight, stride, padding, output_padding)
-    return _winograd(x, weight)
+    if (
+        x.dtype == torch.float32
+        and output_padding is None
+        and weight.shape[2:] == (3, 3)
+        and stride == padding == (1, 1)
+        and all(side % 2 == 0 for side in x.shape[1:3])
+        and _winograd_can_be_had()
+    ):
+        return _winograd(x, weight)
+    return convolve_with_gradient(x, weight, stride, padding, output_padding)
 
 
 @torch.compiler.assume_constant_result
-def _can_be_had() -> bool:
+def _winograd_can_be_had() -> bool:
     return library("convolve", torch.float32) is not None
 
 
 @torch.library.custom_op("rotating_features::winograd", mutates_args=(), device_types="cpu")
 def _winograd(x: Tensor, weight: Tensor) -> Tensor:
-    """In float32, with stride and padding 1."""
+    """In float32, with 3 x 3 weights, stride and padding 1, of maps with even sides."""
     kernels = library("convolve", torch.float32)
     assert kernels is not None
     x, transformed = x.contiguous(), _transform(weight)
@@ -105,9 +106,7 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     if ctx.needs_input_grad[0]:
         of_x = _winograd(g, weight.transpose(0, 1).flip(2, 3))
     if ctx.needs_input_grad[1]:
-        how = [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False]
-        maps = g.movedim(-1, 1), x.movedim(-1, 1)
-        of_weight = torch.ops.aten.convolution_backward(*maps, weight, None, *how)[1]
+        of_weight = gradient_of_weight(g, x, weight, [1, 1], [1, 1], [0, 0], False)
     return of_x, of_weight
 
 

@@ -1,12 +1,11 @@
-"""Convolutions in bfloat16 on CPUs: PyTorch's, but with a kernel for the gradient of their weights.
+"""Convolutions on CPUs: PyTorch's, but with a kernel for the gradient of their weights.
 
-PyTorch's own is two thirds as fast as its convolution forward, and slower with a stride: 8 ms in
-some processes and 20 in others for the third layer of 4Shapes' network on two cores, for no reason
-that could be found.
+PyTorch's own is slow with a stride and, in bfloat16, two thirds as fast without as its convolution
+forward: for the third layer of 4Shapes' network in bfloat16 it takes 8 ms on two cores in some
+processes and 20 in others, for no reason that could be found.
 """
 
 import ctypes
-from functools import cache
 from typing import Any
 
 import torch
@@ -14,6 +13,9 @@ from torch import Tensor
 
 from rotating_features.ops.convolve import Pair
 from rotating_features.ops.cpp import library
+
+NARROW = 64
+"""Channels up to which the kernel is faster than PyTorch's own where there is no stride."""
 
 
 class _Map(ctypes.Structure):
@@ -30,20 +32,17 @@ class _Convolution(ctypes.Structure):
 
 
 @torch.compiler.assume_constant_result
-def can_be_had() -> bool:
-    """Whether the kernel can be compiled here, for a processor with instructions for it."""
-    return _library() is not None
+def can_be_had(dtype: torch.dtype) -> bool:
+    """Whether the kernel can be compiled here for such maps and weights."""
+    return _library(dtype) is not None
 
 
-@cache
-def _library() -> ctypes.CDLL | None:
-    kernels = library("weight_gradient", torch.bfloat16)
-    if kernels is None or not ctypes.c_bool.in_dll(kernels, "suits_processor"):
-        return None
-    return kernels
+def _library(dtype: torch.dtype) -> ctypes.CDLL | None:
+    pairs = {"PAIRS": 1} if dtype == torch.bfloat16 else {}
+    return library("weight_gradient", dtype, **pairs)
 
 
-def convolve_bfloat16(
+def convolve_with_gradient(
     x: Tensor, weight: Tensor, stride: Pair, padding: Pair, output_padding: Pair | None
 ) -> Tensor:
     """As :func:`rotating_features.ops.convolve.convolve_reference`."""
@@ -70,16 +69,44 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: A
 
 def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
-    stride, padding, output_padding, transposed = ctx.how
     of_x, of_weight = None, None
     if ctx.needs_input_grad[0]:
-        how = stride, padding, [1, 1], transposed, output_padding, 1, [True, False, False]
-        maps = g.movedim(-1, 1), x.movedim(-1, 1)
-        of_x = torch.ops.aten.convolution_backward(*maps, weight, None, *how)[0].movedim(1, -1)
+        of_x = _from_pytorch(g, x, weight, *ctx.how, which=0).movedim(1, -1)
     if ctx.needs_input_grad[1]:
-        wide, narrow = (g, x) if transposed else (x, g)
-        of_weight = _weight_gradient(wide, narrow, [*weight.shape[2:]], stride, padding)
+        of_weight = gradient_of_weight(g, x, weight, *ctx.how)
     return of_x, of_weight, *[None] * 4
+
+
+def gradient_of_weight(
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    output_padding: list[int],
+    transposed: bool,
+) -> Tensor:
+    """From the gradient ``g`` of what a convolution made of ``x``."""
+    if max(stride) == 1 and max(weight.shape[:2]) > NARROW:
+        return _from_pytorch(g, x, weight, stride, padding, output_padding, transposed, which=1)
+    wide, narrow = (g, x) if transposed else (x, g)
+    return _weight_gradient(wide, narrow, [*weight.shape[2:]], stride, padding)
+
+
+def _from_pytorch(
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    output_padding: list[int],
+    transposed: bool,
+    *,
+    which: int,
+) -> Tensor:
+    how = stride, padding, [1, 1], transposed, output_padding, 1, [i == which for i in range(3)]
+    maps = g.movedim(-1, 1), x.movedim(-1, 1)
+    return torch.ops.aten.convolution_backward(*maps, weight, None, *how)[which]
 
 
 @torch.library.custom_op("rotating_features::weight_gradient", mutates_args=(), device_types="cpu")
@@ -87,10 +114,11 @@ def _weight_gradient(
     wide: Tensor, narrow: Tensor, kernel: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:
     """Every pixel of the narrow map times the window of the wide one that it belongs to."""
-    kernels, threads = _library(), torch.get_num_threads()
+    kernels, threads = _library(wide.dtype), torch.get_num_threads()
     assert kernels is not None
     wide, narrow = wide.contiguous(), narrow.contiguous()
-    sums = torch.zeros(threads, narrow.shape[3], *kernel, wide.shape[3])
+    shape = threads, narrow.shape[3], *kernel, wide.shape[3]
+    sums = narrow.new_zeros(shape, dtype=torch.float32)
     pairs = [(ctypes.c_int64 * 2)(*pair) for pair in (kernel, stride, padding)]
     maps = [_Map(*part.shape[1:]) for part in (narrow, wide)]
     pointers = [ctypes.c_void_p(part.data_ptr()) for part in (narrow, wide, sums)]
@@ -108,3 +136,24 @@ _convolve = torch.library.custom_op(
 )
 _convolve.register_fake(_forward)
 _convolve.register_autograd(_backward, setup_context=_keep)
+
+
+def _keep_maps(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001 PyTorch's names
+    wide, narrow, ctx.kernel, ctx.stride, ctx.padding = inputs
+    ctx.save_for_backward(wide, narrow)
+
+
+def _second_backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+    """Of the gradient itself: of the narrow map a convolution with ``g``, of the wide one back."""
+    wide, narrow = ctx.saved_tensors
+    left_over = [
+        wide.shape[1 + i]
+        - ((narrow.shape[1 + i] - 1) * ctx.stride[i] - 2 * ctx.padding[i] + ctx.kernel[i])
+        for i in (0, 1)
+    ]
+    of_wide = _convolve(narrow, g, ctx.stride, ctx.padding, left_over, True)
+    of_narrow = _convolve(wide, g, ctx.stride, ctx.padding, [0, 0], False)
+    return of_wide, of_narrow, None, None, None
+
+
+_weight_gradient.register_autograd(_second_backward, setup_context=_keep_maps)
