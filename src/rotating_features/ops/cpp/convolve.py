@@ -10,6 +10,7 @@ from rotating_features._check import InputError
 from rotating_features.ops.convolve import Pair
 from rotating_features.ops.cpp import library
 from rotating_features.ops.cpp.weight_gradient import (
+    How,
     can_be_had,
     convolve_with_gradient,
     gradient_of_weight,
@@ -106,7 +107,7 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     if ctx.needs_input_grad[0]:
         of_x = _winograd(g, weight.transpose(0, 1).flip(2, 3))
     if ctx.needs_input_grad[1]:
-        of_weight = gradient_of_weight(g, x, weight, [1, 1], [1, 1], [0, 0], False)
+        of_weight = gradient_of_weight(g, x, weight, How([1, 1], [1, 1], [0, 0], False))
     return of_x, of_weight
 
 

@@ -6,7 +6,7 @@ processes and 20 in others, for no reason that could be found.
 """
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,15 @@ from rotating_features.ops.cpp import library
 
 NARROW = 64
 """Channels up to which the kernel is faster than PyTorch's own where there is no stride."""
+
+
+class How(NamedTuple):
+    """Of a convolution, as PyTorch's operators want it."""
+
+    stride: list[int]
+    padding: list[int]
+    output_padding: list[int]
+    transposed: bool
 
 
 class _Map(ctypes.Structure):
@@ -63,7 +72,8 @@ def _forward(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001 PyTorch's names
-    x, weight, *ctx.how = inputs
+    x, weight, *how = inputs
+    ctx.how = How(*how)
     ctx.save_for_backward(x, weight)
 
 
@@ -71,42 +81,25 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
     of_x, of_weight = None, None
     if ctx.needs_input_grad[0]:
-        of_x = _from_pytorch(g, x, weight, *ctx.how, which=0).movedim(1, -1)
+        of_x = _from_pytorch(g, x, weight, ctx.how, which=0).movedim(1, -1)
     if ctx.needs_input_grad[1]:
-        of_weight = gradient_of_weight(g, x, weight, *ctx.how)
+        of_weight = gradient_of_weight(g, x, weight, ctx.how)
     return of_x, of_weight, *[None] * 4
 
 
-def gradient_of_weight(
-    g: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    stride: list[int],
-    padding: list[int],
-    output_padding: list[int],
-    transposed: bool,
-) -> Tensor:
+def gradient_of_weight(g: Tensor, x: Tensor, weight: Tensor, how: How) -> Tensor:
     """From the gradient ``g`` of what a convolution made of ``x``."""
-    if max(stride) == 1 and max(weight.shape[:2]) > NARROW:
-        return _from_pytorch(g, x, weight, stride, padding, output_padding, transposed, which=1)
-    wide, narrow = (g, x) if transposed else (x, g)
-    return _weight_gradient(wide, narrow, [*weight.shape[2:]], stride, padding)
+    if max(how.stride) == 1 and max(weight.shape[:2]) > NARROW:
+        return _from_pytorch(g, x, weight, how, which=1)
+    wide, narrow = (g, x) if how.transposed else (x, g)
+    return _weight_gradient(wide, narrow, [*weight.shape[2:]], how.stride, how.padding)
 
 
-def _from_pytorch(
-    g: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    stride: list[int],
-    padding: list[int],
-    output_padding: list[int],
-    transposed: bool,
-    *,
-    which: int,
-) -> Tensor:
-    how = stride, padding, [1, 1], transposed, output_padding, 1, [i == which for i in range(3)]
+def _from_pytorch(g: Tensor, x: Tensor, weight: Tensor, how: How, *, which: int) -> Tensor:
+    settings = how.stride, how.padding, [1, 1], how.transposed, how.output_padding, 1
+    wanted = [i == which for i in range(3)]
     maps = g.movedim(-1, 1), x.movedim(-1, 1)
-    return torch.ops.aten.convolution_backward(*maps, weight, None, *how)[which]
+    return torch.ops.aten.convolution_backward(*maps, weight, None, *settings, wanted)[which]
 
 
 @torch.library.custom_op("rotating_features::weight_gradient", mutates_args=(), device_types="cpu")
