@@ -100,7 +100,7 @@ ON_A_CPU = (
     ("convolve, halving", "float32"),
     ("convolve, halving", "bfloat16"),
 )
-"""Cases for which there is something better there than the definition."""
+"""Cases that have kernels there, for all of the op or for its gradient."""
 
 
 def bench_kernels(
