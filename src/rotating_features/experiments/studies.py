@@ -1,6 +1,7 @@
 """The paper's studies as data: every table and figure that consists of trained models."""
 
 import dataclasses
+from collections.abc import Mapping
 
 from rotating_features.experiments import (
     colored_shapes,
@@ -10,7 +11,8 @@ from rotating_features.experiments import (
     ten_shapes,
 )
 from rotating_features.experiments import paper as claims
-from rotating_features.experiments.config import Experiment, ModelConfig
+from rotating_features.experiments.config import Experiment, ModelConfig, ModelKind
+from rotating_features.experiments.paper import Claim
 from rotating_features.experiments.photo_studies import PHOTO_STUDIES
 from rotating_features.experiments.study import Case, Study, Trial
 
@@ -35,34 +37,57 @@ def _four_shapes(n: int, group: str = "") -> Case:
     )
 
 
+def _baseline(kind: ModelKind, label: str, paper: Mapping[str, Claim]) -> Case:
+    """Another kind of features on 4Shapes, trained as the rotating ones."""
+    return Case(
+        label=label,
+        slug=f"4shapes-{kind}",
+        experiment="4shapes",
+        settings=_with_model(four_shapes.PAPER, kind=kind),
+        paper=paper,
+    )
+
+
+_STANDARD = _baseline("standard", "AE", claims.FOUR_SHAPES_STANDARD)
+_COMPLEX = _baseline("complex", "CAE", claims.FOUR_SHAPES_COMPLEX)
+
 TABLE_4SHAPES = Study(
     title="4Shapes: standard, complex and rotating features",
     source="Figure 4, Table 9",
     says="More rotation dimensions separate more objects and reconstruct better.",
     axis="rotation dimension n",
     cases=(
-        Case(
-            label="AE",
-            slug="4shapes-standard",
-            experiment="4shapes",
-            settings=_with_model(four_shapes.PAPER, kind="standard"),
-            paper=claims.FOUR_SHAPES_STANDARD,
-        ),
-        Case(
-            label="CAE",
-            slug="4shapes-complex",
-            experiment="4shapes",
-            settings=_with_model(four_shapes.PAPER, kind="complex"),
-            paper=claims.FOUR_SHAPES_COMPLEX,
-        ),
-        Case(
+        _STANDARD,
+        _COMPLEX,
+        dataclasses.replace(
+            _COMPLEX,
             label="CAE, unclipped",  # its gradients, as in its own code
             slug="4shapes-complex-unclipped",
-            experiment="4shapes",
-            settings=_with_model(_unclipped(four_shapes.PAPER), kind="complex"),
-            paper=claims.FOUR_SHAPES_COMPLEX,
+            settings=_unclipped(_COMPLEX.settings),
         ),
         *(_four_shapes(n, group="rotating features") for n in range(2, 9)),
+    ),
+)
+
+
+def _reading(case: Case, slug: str, **data: object) -> Case:
+    """The case on images drawn after another reading of the paper's words."""
+    settings = dataclasses.replace(
+        case.settings, data=dataclasses.replace(case.settings.data, **data)
+    )
+    return dataclasses.replace(case, slug=f"{case.slug}-{slug}", settings=settings)
+
+
+def _small_rings(case: Case) -> Case:
+    return _reading(case, "rings11", ring_diameter=11)
+
+
+TABLE_4SHAPES_READINGS = Study(
+    title="4Shapes with a ring 11 pixels across",
+    source="Figure 4, Table 9",
+    says="More rotation dimensions separate more objects and reconstruct better.",
+    cases=tuple(
+        _small_rings(case) for case in (_STANDARD, _COMPLEX, _four_shapes(2), _four_shapes(8))
     ),
 )
 
@@ -110,18 +135,6 @@ TABLE_10SHAPES = Study(
     says="Ten rotation dimensions hold ten objects apart, two do not.",
     cases=(_ten_shapes(2), _ten_shapes(10)),
 )
-
-
-def _small_rings(case: Case) -> Case:
-    return _reading(case, "rings11", ring_diameter=11)
-
-
-def _reading(case: Case, slug: str, **data: object) -> Case:
-    """The case on images drawn after another reading of the paper's words."""
-    settings = dataclasses.replace(
-        case.settings, data=dataclasses.replace(case.settings.data, **data)
-    )
-    return dataclasses.replace(case, slug=f"{case.slug}-{slug}", settings=settings)
 
 
 TABLE_10SHAPES_READINGS = Study(
@@ -310,6 +323,7 @@ FIGURE_CLUSTERING = Study(
 
 STUDIES = {
     "table-4shapes": TABLE_4SHAPES,
+    "table-4shapes-readings": TABLE_4SHAPES_READINGS,
     "table-4shapes-rgbd": TABLE_4SHAPES_RGBD,
     "table-10shapes": TABLE_10SHAPES,
     "table-10shapes-readings": TABLE_10SHAPES_READINGS,
