@@ -54,7 +54,7 @@ def test_a_model_the_paper_does_not_have_is_compared_with_nothing() -> None:
 def test_a_record_says_where_its_numbers_come_from() -> None:
     summary = report.summarise([rows(0.9), rows(0.8)])
     record = report.record(
-        runs(2), summary, ["train", "4shapes", "--name", "a b"], torch.device("cpu")
+        runs(2), summary, ["train", "4shapes", "--name", "a b", "--runs=x"], torch.device("cpu")
     )
     assert record["command"] == "rotating-features train 4shapes --name 'a b'"
     assert record["seeds"] == [0, 1]

@@ -20,6 +20,7 @@ from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study, scaled
 from rotating_features.experiments.theory import THEORY
 
+REPOSITORY = Path(__file__).parents[2]
 WHOLE = dict(STUDIES)
 FEW = ["--seeds", "0", "1", "--scale", "0.00002", "--images", "2"]
 
@@ -358,6 +359,18 @@ def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
     assert "| n=10 | " in text
     assert "0.959 ± 0.022" in text
     assert "../results/table-10shapes-x2e-05-objects.png" in text
+
+
+def test_the_page_draws_plots_of_unfinished_studies_too(tmp_path: Path) -> None:
+    record = json.loads((REPOSITORY / "results" / "table-4shapes.json").read_text())
+    record["cases"] = record["cases"][:5]
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "table-4shapes.json").write_text(json.dumps(record))
+    assert main(["reproduce", "page"]) == 0
+    assert (tmp_path / "results" / "table-4shapes.png").exists()
+    text = (tmp_path / "docs" / "results.md").read_text()
+    assert "../results/table-4shapes.png" in text
+    assert "Not finished: 4shapes-n8." in text
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"study": "table-10shapes"}', "{"])

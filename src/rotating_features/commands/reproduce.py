@@ -1,7 +1,7 @@
 """The paper's tables and figures, from our own runs."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import tyro
@@ -13,7 +13,7 @@ from rotating_features.arguments import ReproduceArgs
 from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
 from rotating_features.experiments.folders import find_runs, read_run
-from rotating_features.experiments.page import page
+from rotating_features.experiments.page import page, plots
 from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
 from rotating_features.experiments.reproduce import cost, run_study
 from rotating_features.experiments.studies import STUDIES, sweep
@@ -35,7 +35,8 @@ def reproduce_command(argv: list[str]) -> int:
     if args.name == "page":
         with replacing(PAGE) as partial:
             partial.write_text(page(args.out))
-        console.print(f"Written: {PAGE}")
+        drawn = _save(plots(args.out), args.out)
+        console.print("Written:", f"  {PAGE}", *drawn, sep="\n", soft_wrap=True)
         return 0
     if args.name not in {**STUDIES, **THEORY}:
         raise InputError(unknown("study", args.name, [*STUDIES, *THEORY, "page"]))
@@ -117,7 +118,7 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
     )
 
 
-def _save(figures: dict[str, Figure | None], folder: Path) -> list[str]:
+def _save(figures: Mapping[str, Figure | None], folder: Path) -> list[str]:
     lines = []
     for name, figure in figures.items():
         if figure is not None:

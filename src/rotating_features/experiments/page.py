@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from rotating_features._check import InputError
 from rotating_features.experiments.plan import short_name
 from rotating_features.experiments.report import METRICS, cell
-from rotating_features.experiments.show import heading, origin, table_rows
+from rotating_features.experiments.show import figure, heading, origin, table_rows
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
 
@@ -32,9 +34,7 @@ NEEDED = {
 
 def page(folder: Path) -> str:
     """All results in the folder as Markdown."""
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder} with results.\n  Name it with --out.")
-    records = {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+    records = _read_all(folder)
     parts = [INTRODUCTION]
     for name, study in STUDIES.items():
         for stem, record in records.items():
@@ -47,6 +47,13 @@ def page(folder: Path) -> str:
     if runs:
         parts.append(_single_runs(runs))
     return "\n".join(parts)
+
+
+def plots(folder: Path) -> dict[str, Figure]:
+    """The figures of all studies in the folder that vary something, as far as they have come."""
+    studies = {name: r for name, r in _read_all(folder).items() if r.get("study") in STUDIES}
+    drawn = {name: figure(record, STUDIES[record["study"]]) for name, record in studies.items()}
+    return {name: plot for name, plot in drawn.items() if plot is not None}
 
 
 def _section(
@@ -118,6 +125,12 @@ def _markdown(head: list[str], rows: list[list[str]]) -> list[str]:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _read_all(folder: Path) -> dict[str, dict[str, Any]]:
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder} with results.\n  Name it with --out.")
+    return {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,14 @@ from rich import box
 from rich.table import Table
 
 from rotating_features._check import InputError
-from rotating_features._commit import commit
-from rotating_features._version import __version__
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import Experiment, to_dict, turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.paper import Claim
+from rotating_features.experiments.provenance import provenance
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.features import about
 from rotating_features.train.checkpoint import read_metrics, steps_done
-from rotating_features.train.machine import describe
 from rotating_features.train.together import SIDE_BY_SIDE
 
 METRICS = {
@@ -71,11 +68,7 @@ def record(
     return {
         "experiment": runs[0].name,
         "preset": runs[0].preset,
-        "command": "rotating-features " + shlex.join(argv),
-        "commit": commit(),
-        "version": __version__,
-        "device": str(device),
-        "hardware": describe(),
+        **provenance(argv, device),
         "seeds": [run.seed for run in runs],
         "training_seconds": seconds,
         "training_seconds_in_all": seconds_in_all(seconds, device),

@@ -1,7 +1,6 @@
 """A table or figure of the paper, from our own runs: trained, scored, written down, resumable."""
 
 import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from rich.console import Console
 from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features._files import replacing
-from rotating_features._version import __version__
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
@@ -32,6 +30,7 @@ from rotating_features.experiments.plan import (
     place,
     result_path,
 )
+from rotating_features.experiments.provenance import provenance
 from rotating_features.experiments.run import check, check_scoring, evaluate_run, train_runs
 from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
@@ -90,11 +89,7 @@ def run_study(
         "study": name,
         "title": study.title,
         "source": study.source,
-        "command": "rotating-features " + shlex.join(argv),
-        "commit": commit(),
-        "version": __version__,
-        "device": plan.device.type,
-        "hardware": describe(),
+        **provenance(argv, plan.device),
         "scale": plan.scale,
         "seeds": [*plan.seeds],
         "backbone": None if plan.backbone is None else about(plan.backbone),

@@ -1,7 +1,6 @@
 """The paper's figures that need no training."""
 
 import json
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,12 +9,10 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from rotating_features._commit import commit
 from rotating_features._files import replacing
-from rotating_features._version import __version__
+from rotating_features.experiments.provenance import provenance
 from rotating_features.plots import binding_effect_figure, hypersphere_figure
 from rotating_features.theory import binding_effect, hypersphere_capacity, optimal_cosine
-from rotating_features.train.machine import describe
 
 DIMS = (2, 3, 4, 5, 6, 8, 10, 16, 32)
 POINTS = range(2, 21)
@@ -67,15 +64,7 @@ TITLES = {
 def _write(
     out: Path, name: str, argv: Sequence[str], device: torch.device, values: dict[str, Any]
 ) -> Path:
-    record = {
-        "theory": name,
-        "command": "rotating-features " + shlex.join(argv),
-        "commit": commit(),
-        "version": __version__,
-        "device": device.type,
-        "hardware": describe(),
-        **values,
-    }
+    record = {"theory": name, **provenance(argv, device), **values}
     with replacing(out / f"{name}.json") as partial:
         partial.write_text(json.dumps(record) + "\n")
     return out / f"{name}.json"
