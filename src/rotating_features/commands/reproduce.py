@@ -33,9 +33,9 @@ OF_ANY_RUN: dict[str, Callable[[Case], Case]] = {
 def reproduce_command(argv: list[str]) -> int:
     args = tyro.cli(ReproduceArgs, args=argv, prog=f"{PROG} reproduce")
     if args.name == "page":
+        drawn = _save(plots(args.out), args.out)  # first: the page shows the pictures there are
         with replacing(PAGE) as partial:
             partial.write_text(page(args.out))
-        drawn = _save(plots(args.out), args.out)
         console.print("Written:", f"  {PAGE}", *drawn, sep="\n", soft_wrap=True)
         return 0
     if args.name not in {**STUDIES, **THEORY}:
