@@ -91,14 +91,14 @@ CASES: dict[str, Callable[[Callable[..., Tensor], int], Case]] = {
     "squared_error": lambda new, b: _squared_error(new(b, 32, 32, 1)),
     "adam_": lambda new, b: _adam(new(b * PARAMETERS // 64)),
 }
-LIBRARY = {("convolve, wide", "float32"), ("adam_", "bfloat16")}
+NO_KERNEL = {("convolve, wide", "float32"), ("adam_", "bfloat16")}
 """What a GPU has no kernel for: cuDNN's is the best in TF32, and Adam's averages are float32."""
 KINDS = {
     "cuda": tuple(
         (case, dtype)
         for dtype in ("float32", "bfloat16")
         for case in CASES
-        if (case, dtype) not in LIBRARY
+        if (case, dtype) not in NO_KERNEL
     ),
     "cpu": (
         ("activate, batch norm", "float32"),
