@@ -97,6 +97,8 @@ class ReproduceArgs:
     all results."""
     seeds: tuple[int, ...] = (0, 1, 2, 3)
     """Models for each row."""
+    cases: tuple[str, ...] = ()
+    """Only these rows, by the names of their runs, as 4shapes-n2. Default: all."""
     scale: float = 1.0
     """Shorter schedules: 0.2 takes a fifth of the steps, and the result says so."""
     precision: Precision = "auto"

@@ -223,6 +223,22 @@ def test_nothing_is_lost_when_a_study_is_stopped(monkeypatch: pytest.MonkeyPatch
     assert result("table-10shapes") == before
 
 
+def test_single_cases_can_be_asked_for_and_others_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, last = (case.slug for case in STUDIES["table-10shapes"].cases)
+    assert reproduce("table-10shapes", "--cases", last) == 0
+    assert "To train: 2 models" in capsys.readouterr().out
+    only = result("table-10shapes")["cases"]
+    assert [case["run"] for case in only] == [last]
+    assert (tmp_path / "results" / "table-10shapes-x2e-05-objects.png").exists()
+    assert f"Not finished: {first}." in page(tmp_path / "results")
+    assert reproduce("table-10shapes", "--cases", first) == 0
+    both = result("table-10shapes")["cases"]
+    assert [case["run"] for case in both] == [first, last]
+    assert both[1] == only[0]
+
+
 def test_other_seeds_do_not_replace_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("table-10shapes") == 0
     assert main(["reproduce", "table-10shapes", "--seeds", "0", "--scale", "0.00002"]) == 2
@@ -340,6 +356,8 @@ def test_a_run_that_is_not_finished_is_not_trained(capsys: pytest.CaptureFixture
         (["table-4shapes", "--run", "runs/x"], "figure-clustering or figure-uncertainty, got"),
         (["figure-clustering", "--run", "runs/x"], "There is no run"),
         (["figure-binding", "--scale", "0.5"], "trains nothing"),
+        (["figure-binding", "--cases", "4shapes-n2"], "trains nothing"),
+        (["table-4shapes", "--cases", "4shapes-n8", "4shapes-m2"], "4shapes-standard"),
         (["table-4shapes", "--path", "."], "Leave it"),
         (["page", "--out", "nowhere"], "There is no folder"),
     ],

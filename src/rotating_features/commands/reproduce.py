@@ -44,9 +44,10 @@ def reproduce_command(argv: list[str]) -> int:
         raise InputError(f"seeds should be different numbers from 0 on, got {[*args.seeds]}.")
     device = pick_device(args.device)
     if args.name in THEORY:
-        if args.scale != 1 or args.images or args.path or args.run or args.backbone:
+        if args.scale != 1 or any((args.images, args.path, args.run, args.backbone, args.cases)):
             raise InputError(
-                f"{args.name} trains nothing. Leave --scale, --images, --path, --run, --backbone."
+                f"{args.name} trains nothing. "
+                "Leave --scale, --images, --path, --run, --backbone and --cases."
             )
         console.print("Seconds on a GPU, up to a minute or two on a CPU.")
         path, drawn = THEORY[args.name](args.out, ["reproduce", *argv], device)
@@ -64,7 +65,11 @@ def reproduce_command(argv: list[str]) -> int:
         runs=args.runs,
         device=device,
         backbone=args.backbone,
+        cases=args.cases,
     )
+    names = [case.slug for case in study.cases]
+    if odd := [name for name in args.cases if name not in names]:
+        raise InputError(unknown(f"case of {args.name}", odd[0], names))
     if args.run is not None:
         study, plan = _of_run(args, study, plan)
     console.print(f"{study.title} ({study.source})", style="bold")
@@ -77,7 +82,7 @@ def reproduce_command(argv: list[str]) -> int:
     if said := show.origin(record):
         console.print(said, soft_wrap=True)
     drawn = {path.stem: show.figure(record, study)}
-    shown = [case for case in study.cases if case.label not in record["left_out"]]
+    shown = [c for c in study.cases if plan.wants(c) and c.label not in record["left_out"]]
     if all(is_here(case, plan) for case in shown if case.baseline is None):
         drawn[f"{path.stem}-objects"] = show.pictures(study, plan)
     console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
@@ -92,8 +97,10 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
     runs = [read_run(folder) for folder in find_runs(args.run)]
     if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
-    if args.scale != 1 or args.path or args.precision != "auto":
-        raise InputError("--run takes a run as it is. Leave --scale, --path and --precision.")
+    if args.scale != 1 or args.path or args.precision != "auto" or args.cases:
+        raise InputError(
+            "--run takes a run as it is. Leave --scale, --path, --precision and --cases."
+        )
     wanted = runs[0].experiment.train.steps
     if any(steps_done(run.folder) < wanted for run in runs):
         raise InputError(

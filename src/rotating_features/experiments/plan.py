@@ -40,6 +40,11 @@ class Plan:
     device: torch.device
     given: Path | None = None  # a run to be taken as it is, in place of the study's own
     backbone: str | None = None  # another than the paper's
+    cases: tuple[str, ...] = ()  # by slug, if not all
+
+    def wants(self, case: Case) -> bool:
+        """Whether the case is to be run; what others have found stays as it is."""
+        return not self.cases or case.slug in self.cases
 
     def settings(self, case: Case) -> Experiment:
         """The case's settings on this machine."""

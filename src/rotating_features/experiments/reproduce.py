@@ -45,7 +45,9 @@ def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
     """What is still to be trained and how long that may take here, before any of it is."""
     models, steps, work, dtype = 0, 0, 0.0, torch.float32
     for case in study.cases:
-        if case.baseline or is_known(case, plan, known) or missing(case, plan) is not None:
+        if case.baseline or not plan.wants(case):
+            continue
+        if is_known(case, plan, known) or missing(case, plan) is not None:
             continue
         settings = plan.settings(case)
         t = settings.train
@@ -100,6 +102,8 @@ def run_study(
         own = plan.name(case)
         if own in found:
             found[own] |= place(case)  # of which the file may have an older wording
+        if not plan.wants(case):
+            continue
         if is_known(case, plan, found):
             console.print(f"{case.label}: as found at commit {found[own]['commit'][:7]}")
         elif (problem := missing(case, plan)) is not None:
