@@ -232,7 +232,7 @@ def test_single_cases_can_be_asked_for_and_others_stay(
     only = result("table-10shapes")["cases"]
     assert [case["run"] for case in only] == [last]
     assert (tmp_path / "results" / "table-10shapes-x2e-05-objects.png").exists()
-    assert f"Not finished: {first}." in page(tmp_path / "results")
+    assert f"Not run: {first}." in page(tmp_path / "results")
     assert reproduce("table-10shapes", "--cases", first) == 0
     both = result("table-10shapes")["cases"]
     assert [case["run"] for case in both] == [first, last]
@@ -313,7 +313,7 @@ def test_a_sweep_and_uncertainty_take_any_run(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "figure-uncertainty-mine-objects.png").exists()
     written = page(tmp_path / "results")
     assert "scoring alone" in written
-    assert "Not finished" not in written
+    assert "Not run" not in written
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
@@ -379,6 +379,16 @@ def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
     assert "../results/table-10shapes-x2e-05-objects.png" in text
 
 
+def test_the_page_shows_a_study_s_longest_runs_first(tmp_path: Path) -> None:
+    record = json.loads((REPOSITORY / "results" / "table-4shapes.json").read_text())
+    (tmp_path / "results").mkdir()
+    for name, scale in {"a": 0.1, "b": 1.0, "c": 0.3}.items():
+        text = json.dumps(record | {"scale": scale, "title": f"Scaled by {scale}"})
+        (tmp_path / "results" / f"{name}.json").write_text(text)
+    text = page(tmp_path / "results")
+    assert text.index("by 1.0") < text.index("by 0.3") < text.index("by 0.1")
+
+
 def test_the_page_draws_plots_of_unfinished_studies_too(tmp_path: Path) -> None:
     record = json.loads((REPOSITORY / "results" / "table-4shapes.json").read_text())
     record["cases"] = record["cases"][:5]
@@ -388,7 +398,7 @@ def test_the_page_draws_plots_of_unfinished_studies_too(tmp_path: Path) -> None:
     assert (tmp_path / "results" / "table-4shapes.png").exists()
     text = (tmp_path / "docs" / "results.md").read_text()
     assert "../results/table-4shapes.png" in text
-    assert "Not finished: 4shapes-n8." in text
+    assert "Not run: 4shapes-n8." in text
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"study": "table-10shapes"}', "{"])

@@ -115,6 +115,16 @@ def test_equal_logs_give_equal_curves() -> None:
     assert render(learning_curve(LOG)) == render(learning_curve(LOG))
 
 
+@given(xs=st.lists(st.integers(2, 16), min_size=1, max_size=9, unique=True).map(sorted))
+def test_whole_numbers_are_marked_by_whole_numbers_however_few_they_are(xs: list[int]) -> None:
+    line = Line("ours", [Point(x, 0.5, None) for x in xs])
+    (axes,) = lines([Panel("n", "ARI-BG", [line])]).axes
+    low, high = axes.get_xlim()
+    ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
+    assert ticks
+    assert all(float(tick).is_integer() for tick in ticks)
+
+
 def test_panels_share_their_colours_and_one_legend() -> None:
     """Also where a panel lacks a line, and where two of ours stand beside one of the paper's."""
     paper = [Point(math.nan, 0.3, None)]

@@ -37,9 +37,9 @@ def page(folder: Path) -> str:
     records = _read_all(folder)
     parts = [INTRODUCTION]
     for name, study in STUDIES.items():
-        for stem, record in records.items():
-            if record.get("study") == name:
-                parts.append(_section(stem, record, study.metrics, study.says, folder))
+        own = {stem: record for stem, record in records.items() if record.get("study") == name}
+        for stem in sorted(own, key=lambda stem: -own[stem]["scale"]):  # the longest runs first
+            parts.append(_section(stem, own[stem], study.metrics, study.says, folder))
     for name, title in TITLES.items():
         if (record := records.get(name)) is not None:
             parts.append(_theory(name, title, record))
@@ -85,7 +85,7 @@ def _section(
         if case.slug not in there and case.label not in record["left_out"]
     ]
     if absent and not record.get("given"):
-        lines += ["", f"Not finished: {', '.join(absent)}."]
+        lines += ["", f"Not run: {', '.join(absent)}."]
     for label, why in record["left_out"].items():
         lines += ["", f"{label} is left out: {why}"]
     for picture in (f"{name}.png", f"{name}-objects.png"):

@@ -61,7 +61,7 @@ def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
                 published.append(line.paper)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if y == "MSE":
             axes.set_yscale("log")
         else:
