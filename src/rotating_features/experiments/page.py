@@ -37,9 +37,9 @@ def page(folder: Path) -> str:
     records = _read_all(folder)
     parts = [INTRODUCTION]
     for name, study in STUDIES.items():
-        own = {stem: record for stem, record in records.items() if record.get("study") == name}
-        for stem in sorted(own, key=lambda stem: -own[stem]["scale"]):  # the longest runs first
-            parts.append(_section(stem, own[stem], study.metrics, study.says, folder))
+        own = [(stem, record) for stem, record in records.items() if record.get("study") == name]
+        own.sort(key=lambda item: -item[1]["scale"])  # the longest runs first
+        parts += [_section(stem, r, study.metrics, study.says, folder) for stem, r in own]
     for name, title in TITLES.items():
         if (record := records.get(name)) is not None:
             parts.append(_theory(name, title, record))
