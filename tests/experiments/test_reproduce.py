@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from rotating_features.cli import main
 from rotating_features.data import PHOTOGRAPHS
@@ -19,6 +20,7 @@ from rotating_features.experiments.reproduce import worse
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study, scaled
 from rotating_features.experiments.theory import THEORY
+from rotating_features.features import Backbone
 
 REPOSITORY = Path(__file__).parents[2]
 WHOLE = dict(STUDIES)
@@ -96,6 +98,39 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
     assert reproduce(name, *files) == 0
     assert capsys.readouterr().out.count("as found at commit") == 7
     assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
+
+
+def test_photographs_are_scored_under_other_protocols_too(
+    tmp_path: Path, photographs: dict, capsys
+) -> None:
+    """One label everywhere: unlabelled pixels in the unions can only make MBO smaller."""
+    files = ["--path", str(photographs["pascal-voc"]), "--cases", "pascal-one-label"]
+    assert reproduce("table-pascal", *files) == 0
+    assert "Under other protocols" in capsys.readouterr().out
+    record = result("table-pascal")
+    _, (head, [row]) = show.tables(record, STUDIES["table-pascal"])
+    scores = record["cases"][0]["scores"]
+    ours, theirs = (
+        scores[f"{name}@32, one label"]["mbo_i"]["mean"] for name in ("rf2023", "dinosaur")
+    )
+    assert 0 < theirs <= ours
+    assert dict(zip(head, row, strict=True))["dinosaur MBO_i"] == f"{theirs:.3f}"
+    assert "under other projects' protocols" in page(tmp_path / "results")
+
+
+def test_a_backbone_looks_at_each_photograph_once_for_all_seeds(
+    photographs: dict, tiny_backbone: Path, monkeypatch
+) -> None:
+    seen, look = [], Backbone.forward
+
+    def count(backbone: Backbone, x: torch.Tensor) -> torch.Tensor:
+        seen.append(len(x))
+        return look(backbone, x)
+
+    monkeypatch.setattr(Backbone, "forward", count)
+    files = ["--path", str(photographs["pascal-voc"]), "--backbone", str(tiny_backbone)]
+    assert reproduce("table-pascal", *files, "--cases", "pascal-k-means") == 0
+    assert sum(seen) == 2 * 3  # images, each prepared as three protocols want it
 
 
 def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, monkeypatch) -> None:

@@ -78,7 +78,7 @@ def reproduce_command(argv: list[str]) -> int:
     record = run_study(
         args.name, study, plan, out=args.out, argv=["reproduce", *argv], console=console
     )
-    console.print(show.table(record, study.metrics))
+    console.print(*show.terminal_tables(record, study))
     if said := show.origin(record):
         console.print(said, soft_wrap=True)
     drawn = {path.stem: show.figure(record, study)}

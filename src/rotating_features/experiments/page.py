@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from rotating_features._check import InputError
 from rotating_features.experiments.plan import short_name
 from rotating_features.experiments.report import METRICS, cell
-from rotating_features.experiments.show import figure, heading, origin, table_rows
+from rotating_features.experiments.show import figure, heading, origin, tables
 from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.study import Study
 from rotating_features.experiments.theory import TITLES
 
 INTRODUCTION = """\
@@ -39,7 +40,7 @@ def page(folder: Path) -> str:
     for name, study in STUDIES.items():
         own = [(stem, record) for stem, record in records.items() if record.get("study") == name]
         own.sort(key=lambda item: -item[1]["scale"])  # the longest runs first
-        parts += [_section(stem, r, study.metrics, study.says, folder) for stem, r in own]
+        parts += [_section(stem, record, study, folder) for stem, record in own]
     for name, title in TITLES.items():
         if (record := records.get(name)) is not None:
             parts.append(_theory(name, title, record))
@@ -56,10 +57,8 @@ def plots(folder: Path) -> dict[str, Figure]:
     return {name: plot for name, plot in drawn.items() if plot is not None}
 
 
-def _section(
-    name: str, record: dict[str, Any], metrics: tuple[str, ...], says: str, folder: Path
-) -> str:
-    head, rows = table_rows(record, metrics)
+def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> str:
+    first, *others = tables(record, study)
     seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
     commits = list(dict.fromkeys(case["commit"][:7] for case in record["cases"]))
     machines = dict.fromkeys(_machine(record | case) for case in record["cases"])
@@ -67,13 +66,15 @@ def _section(
     lines = [
         f"## {heading(record)}",
         "",
-        f"The paper: {says[0].lower()}{says[1:]}",
+        f"The paper: {study.says[0].lower()}{study.says[1:]}",
         "",
         f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {origins}, "
         f"{f'{_time(seconds)} of training' if seconds else 'scoring alone'}.",
         "",
-        *_markdown(head, rows),
+        *_markdown(*first),
     ]
+    for other in others:
+        lines += ["", "The same labels under other projects' protocols:", "", *_markdown(*other)]
     there = {case["run"] for case in record["cases"]}
     if said := origin(record):
         lines += ["", said]
@@ -81,7 +82,7 @@ def _section(
         there |= {run.removesuffix(f"-{own}") for run in there}
     absent = [
         case.slug
-        for case in STUDIES[record["study"]].cases
+        for case in study.cases
         if case.slug not in there and case.label not in record["left_out"]
     ]
     if absent and not record.get("given"):

@@ -62,6 +62,7 @@ PHOTO_STUDIES = {
         source="Table 1",
         says="Rotating features beat k-means on the same features, and blocks by far.",
         metrics=("mbo_i", "mbo_c", "ari_bg"),
+        protocols=("dinosaur", "spot"),
         cases=_cases("pascal", photographs.PASCAL_PAPER, claims.PASCAL),
     ),
     "table-foodseg": Study(

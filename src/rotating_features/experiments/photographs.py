@@ -25,7 +25,7 @@ PASCAL_PAPER = Experiment(
         checkpoint_every=3_000,
         validate_every=3_000,
     ),
-    evaluate=EvaluateConfig(protocols=("rf2023",), k=4),
+    evaluate=EvaluateConfig(protocols=("rf2023", "dinosaur", "spot"), k=4),
 )
 PASCAL_QUICK = dataclasses.replace(
     PASCAL_PAPER,
@@ -36,7 +36,7 @@ PASCAL_QUICK = dataclasses.replace(
 
 
 def _of(experiment: Experiment, data: DataConfig, k: int) -> Experiment:
-    evaluate = dataclasses.replace(experiment.evaluate, k=k)
+    evaluate = dataclasses.replace(experiment.evaluate, k=k, protocols=("rf2023",))
     return dataclasses.replace(experiment, data=data, evaluate=evaluate)
 
 

@@ -30,7 +30,13 @@ Record = dict[str, Any]
 
 def main_scores(scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Those that stand beside the paper's: scored as its released code scores."""
-    return next((v for way, v in scores.items() if way.startswith("rf2023")), {})
+    return _under("rf2023", scores)
+
+
+def tables(record: Record, study: Study) -> list[tuple[list[str], list[list[str]]]]:
+    """Headings and rows: as the paper scores, then as others do, if the study says who."""
+    others = protocol_rows(record, study.metrics, study.protocols)
+    return [table_rows(record, study.metrics), *([others] if others[1] else [])]
 
 
 def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
@@ -61,11 +67,30 @@ def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], lis
     return head, rows
 
 
-def table(record: Record, metrics: tuple[str, ...]) -> Table:
-    """The study's table for the terminal."""
-    head, rows = table_rows(record, metrics)
+def protocol_rows(
+    record: Record, metrics: tuple[str, ...], protocols: tuple[str, ...]
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: every metric under every other protocol that a case was scored by."""
+    head = ["", *(f"{name} {METRICS[metric]}" for name in protocols for metric in metrics)]
+    rows = []
+    for case in record["cases"]:
+        found = [_under(name, case["scores"]) for name in protocols]
+        cells = [cell(metric, scores.get(metric)) for scores in found for metric in metrics]
+        if any(found):
+            rows.append([_label(case), *cells])
+    return head, rows
+
+
+def terminal_tables(record: Record, study: Study) -> list[Table]:
+    """The study's tables for the terminal."""
+    first, *others = tables(record, study)
+    titles = [heading(record), *("Under other protocols" for _ in others)]
+    return [_table(title, *each) for title, each in zip(titles, [first, *others], strict=True)]
+
+
+def _table(title: str, head: list[str], rows: list[list[str]]) -> Table:
     shown = Table(
-        title=heading(record),
+        title=title,
         title_justify="left",
         box=box.SIMPLE,
         collapse_padding=True,  # 80 columns must do
@@ -182,3 +207,7 @@ def _photographs(study: Study, plan: Plan) -> Figure | None:
 def _label(case: dict[str, Any]) -> str:
     group, label = case["group"], case["label"]
     return label if not group or group in label else f"{group}, {label}"
+
+
+def _under(protocol: str, scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return next((found for way, found in scores.items() if way.startswith(protocol)), {})

@@ -55,6 +55,8 @@ class Study:
     panels: Literal["metrics", "trials"] = "metrics"
     """A panel for each metric, or one for each kind of trial with a line for each metric."""
     pictures: Literal["objects", "uncertainty"] = "objects"
+    protocols: tuple[str, ...] = ()
+    """Other projects' ways to score photographs, shown in a table of their own."""
     says: str = ""
     """What the paper finds in it."""
 
