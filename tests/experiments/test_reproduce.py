@@ -137,6 +137,9 @@ def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, mo
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert reproduce("table-pascal", "--path", str(photographs["pascal-voc"])) == 0
     record = result("table-pascal")
+    own = photographs["pascal-voc"]
+    assert f"table-pascal --path {own.name}" in record["command"]
+    assert str(own) not in json.dumps(record)  # where files are is nobody else's business
     assert [case["label"] for case in record["cases"]] == [
         "one label",
         "blocks",

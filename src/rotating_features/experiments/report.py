@@ -12,10 +12,10 @@ from rich.table import Table
 
 from rotating_features._check import InputError
 from rotating_features.experiments import scores
-from rotating_features.experiments.config import Experiment, to_dict, turns
+from rotating_features.experiments.config import Experiment, turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.paper import Claim
-from rotating_features.experiments.provenance import provenance
+from rotating_features.experiments.provenance import provenance, settings_for_others
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.features import about
 from rotating_features.train.checkpoint import read_metrics, steps_done
@@ -72,7 +72,7 @@ def record(
         "seeds": [run.seed for run in runs],
         "training_seconds": seconds,
         "training_seconds_in_all": seconds_in_all(seconds, device),
-        "settings": to_dict(runs[0].experiment),
+        "settings": settings_for_others(runs[0].experiment),
         "backbone": None if backbone is None else about(backbone),
         "protocols": scores.describe_protocols(
             runs[0].experiment.data, runs[0].experiment.evaluate

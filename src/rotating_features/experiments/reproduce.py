@@ -16,7 +16,7 @@ from rotating_features._files import replacing
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
-from rotating_features.experiments.config import DataConfig, EvaluateConfig, to_dict
+from rotating_features.experiments.config import DataConfig, EvaluateConfig
 from rotating_features.experiments.effort import SHARE, in_words, machine_flops, step_flops
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import (
@@ -32,7 +32,7 @@ from rotating_features.experiments.plan import (
     place,
     result_path,
 )
-from rotating_features.experiments.provenance import provenance
+from rotating_features.experiments.provenance import provenance, settings_for_others
 from rotating_features.experiments.run import check, check_scoring, evaluate_run, train_runs
 from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
@@ -194,7 +194,7 @@ def _found(
         "commit": commit(),
         "device": plan.device.type,
         "hardware": describe(),
-        "settings": to_dict(settings := plan.settings(case)),
+        "settings": settings_for_others(settings := plan.settings(case)),
         "protocols": scores.describe_protocols(settings.data, settings.evaluate),
         "training_seconds": seconds,
         "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
