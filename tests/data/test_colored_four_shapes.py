@@ -101,3 +101,26 @@ def test_each_shape_has_its_own_depth(from_zero: bool, wanted: list[float]) -> N
 def test_other_numbers_of_colours_are_explained(colors) -> None:
     with pytest.raises(InputError, match=f"colors should be .* from 1 to 5, got {colors}"):
         ColoredFourShapes("train", colors=colors)
+
+
+def test_every_image_may_have_evenly_spaced_hues_of_its_own() -> None:
+    """And all else is as it was: places, depths and which object has which of the colours."""
+    options = {"colors": 3, "depth": True, "seed": 4}
+    usual = ColoredFourShapes("val", **options).draw(range(300))
+    own = ColoredFourShapes("val", **options, hue_offset="image").draw(range(300))
+    assert torch.equal(own.instances, usual.instances)
+    assert torch.equal(own.image[:, 3], usual.image[:, 3])
+    offsets = []
+    for image, instances in zip(own.image, own.instances, strict=True):
+        colors = image[:3].movedim(0, -1)[instances != BACKGROUND].unique(dim=0)
+        hue = [colorsys.rgb_to_hsv(*color)[0] * 3 for color in colors.tolist()]
+        assert len(hue) <= 3
+        np.testing.assert_allclose([(h - hue[0] + 0.5) % 1 for h in hue], 0.5, atol=1e-4)
+        offsets.append(hue[0] % 1)
+    counts = np.histogram(offsets, 10, (0, 1))[0]
+    assert (np.abs(counts - 30) < 5 * 30**0.5).all()
+
+
+def test_the_hues_of_anything_else_are_explained() -> None:
+    with pytest.raises(InputError, match=r"hue_offset .*'dataset', 'image'.*got 'split'"):
+        ColoredFourShapes("train", hue_offset="split")  # type: ignore[arg-type]

@@ -89,6 +89,25 @@ def test_colours_are_those_of_the_seed_in_all_splits() -> None:
     assert looks("train", 0) != looks("train", 1)
 
 
+def test_every_image_may_have_hues_of_its_own() -> None:
+    """Ten of them, evenly spaced, on the same shapes with the same depths."""
+    usual = TenShapes("val").draw(range(30))
+    own = TenShapes("val", hue_offset="image").draw(range(30))
+    assert torch.equal(own.instances, usual.instances)
+    assert torch.equal(own.image[:, 3], usual.image[:, 3])
+    first = []
+    for image, instances in zip(own.image, own.instances, strict=True):
+        looks = {
+            k: image[:3].movedim(0, -1)[instances == k][0].tolist()
+            for k in instances.unique().tolist()
+            if k > BACKGROUND
+        }
+        hue = [10 * colorsys.rgb_to_hsv(*look)[0] - k for k, look in looks.items()]
+        np.testing.assert_allclose([(h - hue[0] + 5) % 10 for h in hue], 5, atol=1e-3)
+        first.append(round(hue[0] % 10, 3))
+    assert len(set(first)) == 30
+
+
 @pytest.mark.parametrize("shapes", [2, 3, 9])
 def test_n_shapes_has_the_first_n_in_every_image(shapes: int) -> None:
     found = seen(TenShapes("train", shapes=shapes).draw(range(100)).instances)

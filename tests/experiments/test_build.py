@@ -38,6 +38,8 @@ def test_an_option_that_a_dataset_does_not_have_is_refused(dataset, option) -> N
         ("4shapes", {"ring_diameter": 11}, 1),
         ("4shapes-rgb", {"colors": 2}, 3),
         ("4shapes-rgbd", {"depth_from_zero": False}, 4),
+        ("4shapes-rgb", {"hue_offset": "image"}, 3),
+        ("10shapes", {"hue_offset": "image"}, 4),
         ("10shapes", {"objects": 3}, 4),
         ("10shapes", {"shapes": 5}, 4),
         ("multi-dsprites", {"seed": 4}, 3),

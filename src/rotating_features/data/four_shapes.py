@@ -8,7 +8,14 @@ import numpy as np
 from rotating_features._check import InputError
 from rotating_features.data.counter import integers
 from rotating_features.data.sample import Sample, Split
-from rotating_features.data.shapes import COLOR, ShapesDataset, equal_depths, hues, paint
+from rotating_features.data.shapes import (
+    COLOR,
+    HueOffset,
+    ShapesDataset,
+    check_hue_offset,
+    equal_depths,
+    paint,
+)
 from rotating_features.data.stencils import outline, ring, square, triangle
 
 RingDiameter = Literal[11, 23]
@@ -49,8 +56,8 @@ class ColoredFourShapes(FourShapes):
     """The images of ``FourShapes`` with a colour for every object, and a depth if asked for.
 
     Objects draw their colours independently from a set with evenly spaced hues. The first hue
-    is random, but the same for all splits of a seed. An object's depth depends on its shape alone.
-    Where objects overlap, the one with the higher label is seen.
+    is random, but usually the same for all splits of a seed. An object's depth depends on its
+    shape alone. Where objects overlap, the one with the higher label is seen.
 
     Args:
         split, seed, ring_diameter: As in ``FourShapes``, with the same places.
@@ -58,6 +65,8 @@ class ColoredFourShapes(FourShapes):
         depth: Whether depth is a fourth channel after red, green and blue.
         depth_from_zero: "Equal distances" in [0, 1] read to the letter: the first object lies at
             depth 0, like the background. False leaves out 0.
+        hue_offset: Whose the first hue is: "dataset", or "image" for a set of colours of its own
+            in every image, which the paper's words may mean as well.
 
     Example:
         >>> image, instances, _ = ColoredFourShapes("train", colors=5, depth=True)[0]
@@ -74,12 +83,15 @@ class ColoredFourShapes(FourShapes):
         colors: int = 5,
         depth: bool = False,
         depth_from_zero: bool = True,
+        hue_offset: HueOffset = "dataset",
     ) -> None:
         super().__init__(split, seed=seed, ring_diameter=ring_diameter)
         if colors not in range(1, 6):
             raise InputError(f"colors should be a whole number from 1 to 5, got {colors}.")
+        check_hue_offset(hue_offset)
         self.channels = 4 if depth else 3
-        self._colors = hues(colors, seed)
+        self.colors = colors
+        self.hue_offset: HueOffset = hue_offset
         self._depths = equal_depths(4, from_zero=depth_from_zero) if depth else np.empty((4, 0))
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
@@ -87,7 +99,9 @@ class ColoredFourShapes(FourShapes):
         sample = np.asarray(indices)
         scene = self._scene(sample)
         way = self._address(sample[:, None], COLOR + np.arange(1, 5))
-        colors = self._colors[integers(len(self._colors), *way)]
+        palette = self._hues(self.colors, sample, self.hue_offset)
+        chosen = integers(self.colors, *way)
+        colors = palette[np.arange(len(palette))[:, None], chosen]
         depths = np.broadcast_to(self._depths, (len(sample), *self._depths.shape))
         image = paint(scene.front, np.concatenate([colors, depths], axis=2))
         return Sample(self._images(image), self._maps(scene.instances()))

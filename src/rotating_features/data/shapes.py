@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ LENGTHS: dict[Split, int] = {"train": 50_000, "val": 10_000, "test": 10_000}
 # Which random number of a sample is which. The label of an object is added to the first three.
 PLACE, COLOR, CHOICE, DIGIT = 0, 100, 200, 300
 HUE = len(SPLITS)  # stands where a split stands: all splits have the same colours
+
+HueOffset = Literal["dataset", "image"]
+"""Whose the random hue is from which the others are evenly spaced."""
 
 
 class Scene(NamedTuple):
@@ -66,6 +69,12 @@ class ShapesDataset(Dataset[Sample], ABC):
     def _address(self, sample: np.ndarray, which: int | np.ndarray) -> tuple[int | np.ndarray, ...]:
         return self.seed, SPLITS.index(self.split), sample, which
 
+    def _hues(self, count: int, sample: np.ndarray, whose: HueOffset) -> np.ndarray:
+        """Colours to draw from, (b, count, 3), or (1, count, 3) if all images have the same."""
+        if whose == "dataset":
+            return hues(count, self.seed)[None]
+        return hues_from(uniform(*self._address(sample, COLOR)), count)
+
     def _choose(self, sample: np.ndarray, objects: int) -> np.ndarray:
         """``objects`` of the shapes for each sample, every subset as likely: (b, shapes) bool."""
         labels = np.arange(1, len(self._placements) + 1)
@@ -93,14 +102,25 @@ class ShapesDataset(Dataset[Sample], ABC):
 
 
 def hues(count: int, seed: int) -> np.ndarray:
-    """``count`` saturated colours, evenly spaced from an offset that ``seed`` decides: (count, 3).
+    """``count`` colours of a dataset, evenly spaced from an offset that ``seed`` decides."""
+    return hues_from(uniform(seed, HUE), count)[0]
+
+
+def hues_from(offset: np.ndarray, count: int) -> np.ndarray:
+    """``count`` saturated colours, evenly spaced from each offset, (b,) -> (b, count, 3).
 
     RGB of HSV with S = V = 1: each channel is full for a third of the colour circle around its
     own hue, falls over a sixth on either side, and is 0 in the rest.
     """
-    hue = uniform(seed, HUE) + np.arange(count) / count
-    away = np.abs((hue[:, None] - np.array([0, 1, 2]) / 3 + 0.5) % 1 - 0.5)
+    hue = offset[:, None, None] + np.arange(count)[:, None] / count
+    away = np.abs((hue - np.array([0, 1, 2]) / 3 + 0.5) % 1 - 0.5)
     return np.clip(2 - 6 * away, 0, 1).astype(np.float32)
+
+
+def check_hue_offset(whose: str) -> None:
+    """Raise ``InputError`` unless it is a :data:`HueOffset`."""
+    if whose not in get_args(HueOffset):
+        raise InputError(f"hue_offset should be one of {[*get_args(HueOffset)]}, got {whose!r}.")
 
 
 def equal_depths(count: int, *, from_zero: bool = True) -> np.ndarray:

@@ -8,7 +8,14 @@ import numpy as np
 from rotating_features._check import InputError
 from rotating_features.data.four_shapes import RingDiameter, four_stencils
 from rotating_features.data.sample import Sample, Split
-from rotating_features.data.shapes import LENGTHS, ShapesDataset, equal_depths, hues, paint
+from rotating_features.data.shapes import (
+    LENGTHS,
+    HueOffset,
+    ShapesDataset,
+    check_hue_offset,
+    equal_depths,
+    paint,
+)
 from rotating_features.data.stencils import diamond, outline, ring, square, triangle
 
 LARGE_RING = {23: 39, 11: 19}
@@ -23,7 +30,7 @@ class TenShapes(ShapesDataset):
     A shape covers those before it, so the small solid ones are never hidden from sight.
 
     Sample ``i`` depends on ``(seed, split, i)`` alone. Hues are evenly spaced from a random one
-    that is the same for all splits of a seed.
+    that is usually the same for all splits of a seed.
 
     Args:
         split: ``"train"`` (200,000 images), ``"val"`` or ``"test"`` (10,000 each).
@@ -35,6 +42,7 @@ class TenShapes(ShapesDataset):
             39 pixels across. 11 draws the smaller reading, 11 and 19 across.
         depth_from_zero: Depths are spread over [0, 1]: the first shape lies at 0, like the
             background. False leaves out 0.
+        hue_offset: Whose the first hue is: "dataset", or "image" for other hues in every image.
 
     Example:
         >>> image, instances, _ = TenShapes("train", objects=6)[0]
@@ -55,6 +63,7 @@ class TenShapes(ShapesDataset):
         objects: int | None = None,
         ring_diameter: RingDiameter = 23,
         depth_from_zero: bool = True,
+        hue_offset: HueOffset = "dataset",
     ) -> None:
         if shapes not in range(2, 11):
             raise InputError(f"shapes should be a whole number from 2 to 10, got {shapes}.")
@@ -63,17 +72,20 @@ class TenShapes(ShapesDataset):
                 f"objects should be a whole number from 2 to shapes={shapes}, or None for all "
                 f"of them, got {objects}."
             )
+        check_hue_offset(hue_offset)
         super().__init__(split, seed=seed, stencils=ten_stencils(ring_diameter)[:shapes])
-        self.objects = objects
-        look = hues(shapes, seed), equal_depths(shapes, from_zero=depth_from_zero)
-        self._values = np.concatenate(look, axis=1)
+        self.shapes, self.objects = shapes, objects
+        self.hue_offset: HueOffset = hue_offset
+        self._depths = equal_depths(shapes, from_zero=depth_from_zero)
 
     def draw(self, indices: Sequence[int] | np.ndarray) -> Sample:
         """The samples at ``indices`` as one batch."""
         sample = np.asarray(indices)
         present = None if self.objects is None else self._choose(sample, self.objects)
         scene = self._scene(sample, present)
-        image = paint(scene.front, self._values)
+        colors = self._hues(self.shapes, sample, self.hue_offset)
+        depths = np.broadcast_to(self._depths, (len(colors), *self._depths.shape))
+        image = paint(scene.front, np.concatenate([colors, depths], axis=2))
         return Sample(self._images(image), self._maps(scene.instances()))
 
 

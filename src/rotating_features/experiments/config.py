@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from rotating_features._check import InputError
 from rotating_features.data.resize import How
+from rotating_features.data.shapes import HueOffset
 from rotating_features.evaluate.cluster import Count, Method
 from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
@@ -40,6 +41,8 @@ class DataConfig:
     """Colours that objects may have, 1 to 5. 4Shapes RGB and RGB-D only."""
     depth_from_zero: bool = True
     """Whether the first object's depth is 0, as the background's. Images with depth only."""
+    hue_offset: HueOffset = "dataset"
+    """Whose the hue is from which colours are evenly spaced. 4Shapes RGB(-D) and 10Shapes only."""
     shapes: int = 10
     """How many of the ten shapes there are, 2 to 10. 10Shapes only."""
     objects: int | None = None
