@@ -43,6 +43,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         images = rng.random((8, 3, 128, 128), dtype=np.float32)
         labels = rng.integers(0, 7, (8, 16, 16)).repeat(8, 1).repeat(8, 2)
         np.savez(folder / f"clevr_with_masks_{split}.npz", images=images, labels=labels)
+        half = images[:, :, ::2, ::2], labels[:, ::2, ::2].clip(0, 5)
+        np.savez(folder / f"colored_on_grayscale_{split}.npz", images=half[0], labels=half[1])
     return folder
 
 

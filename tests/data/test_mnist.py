@@ -37,6 +37,12 @@ def explains(error: InputError, folder: Path, name: str) -> bool:
     return f"{name} in the folder {folder}" in text and all(wanted in text for wanted in FILES)
 
 
+def says_where_to_get_it(error: InputError, folder: Path) -> bool:
+    """A command, and addresses for those who would rather fetch it by hand."""
+    told = (f"data mnist1shape --fetch --out {folder}", "https://", f"Looked for in {folder}")
+    return all(part in str(error) for part in told)
+
+
 def test_the_four_files_have_their_original_names() -> None:
     assert FILES == (
         "train-images-idx3-ubyte.gz",
@@ -55,22 +61,22 @@ def test_what_was_written_is_read(folder: Path) -> None:
 @pytest.mark.parametrize("name", [IMAGES, LABELS])
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
-    with pytest.raises(InputError, match="There is no file") as caught:
+    with pytest.raises(InputError, match=r"MNIST needs .*" + name) as caught:
         read_mnist("t10k", folder)
-    assert explains(caught.value, folder, name)
+    assert says_where_to_get_it(caught.value, folder)
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is no file") as caught:
+    with pytest.raises(InputError, match=f"MNIST needs {', '.join(FILES)}") as caught:
         read_mnist("train", tmp_path / "nowhere")
-    assert explains(caught.value, tmp_path / "nowhere", FILES[0])
+    assert says_where_to_get_it(caught.value, tmp_path / "nowhere")
 
 
 def test_files_are_looked_for_in_data_mnist(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
         read_mnist("train")
-    assert explains(caught.value, tmp_path / "data" / "mnist", FILES[0])
+    assert says_where_to_get_it(caught.value, tmp_path / "data" / "mnist")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])

@@ -13,14 +13,19 @@ from rotating_features.cli import main
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, show
 from rotating_features.experiments.config import Experiment
+from rotating_features.experiments.folders import open_runs
 from rotating_features.experiments.page import page
 from rotating_features.experiments.paper import Claim
 from rotating_features.experiments.photo_studies import PHOTO_STUDIES
+from rotating_features.experiments.plan import Plan
 from rotating_features.experiments.reproduce import worse
+from rotating_features.experiments.run import evaluate_run, train_runs
+from rotating_features.experiments.scores import summarise
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study, scaled
 from rotating_features.experiments.theory import THEORY
 from rotating_features.features import Backbone
+from rotating_features.train.checkpoint import steps_done
 
 REPOSITORY = Path(__file__).parents[2]
 WHOLE = dict(STUDIES)
@@ -47,6 +52,40 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         few = tuple(small(case) for case in (study.cases[0], *study.cases[1:][-1:]))
         few = tuple(map(small, study.cases)) if name in PHOTO_STUDIES else few
         monkeypatch.setitem(STUDIES, name, dataclasses.replace(study, cases=few))
+
+
+ROWS = {
+    case.slug: case
+    for name, study in STUDIES.items()
+    if name not in PHOTO_STUDIES
+    for case in study.cases
+}
+
+
+@pytest.mark.parametrize("slug", ROWS)
+def test_every_row_of_every_study_trains_goes_on_and_is_scored(
+    tmp_path: Path, published: Path, slug: str
+) -> None:
+    case, device = small(ROWS[slug]), torch.device("cpu")
+    plan = Plan(
+        seeds=(0,),
+        scale=0.00002,
+        precision="float32",
+        images=2,
+        path=published,
+        runs=tmp_path,
+        device=device,
+    )
+    settings = plan.settings(case)
+    for steps in (1, 2):
+        train = dataclasses.replace(settings.train, steps=steps)
+        experiment = dataclasses.replace(settings, train=train)
+        runs = open_runs(tmp_path, case.experiment, "paper", experiment, (0,), resume=True)
+        train_runs(runs, device)
+        assert steps_done(runs[0].folder) == steps
+    found = summarise(evaluate_run(runs[0], settings.evaluate, device))
+    assert all(summary["images"] == 2 for summary in found.values())
+    assert {protocol for protocol, *_ in found} == set(settings.evaluate.protocols)
 
 
 def reproduce(*words: str) -> int:
@@ -169,7 +208,7 @@ def test_what_is_done_is_not_done_again(
         )
     capsys.readouterr()
     assert reproduce("table-10shapes") == 0
-    assert "All models are trained" in capsys.readouterr().out
+    assert "There is nothing to train" in capsys.readouterr().out
     assert result("table-10shapes")["cases"] == before["cases"]
 
 
@@ -299,7 +338,7 @@ def test_studies_share_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert reproduce("figure-uncertainty") == 0
     capsys.readouterr()
     assert reproduce("figure-clustering") == 0
-    assert "All models are trained" in capsys.readouterr().out
+    assert "There is nothing to train" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "runs" / "reproduce").iterdir()] == [
         "4shapes-n8-x2e-05"
     ]
@@ -324,7 +363,34 @@ def test_a_case_without_its_data_is_left_out_in_the_open(
     assert reproduce("table-dsprites-clevr") == 0
     out = capsys.readouterr().out
     assert "is left out: CLEVR needs clevr_with_masks_train.tfrecords" in out
+    assert "Files of 1 row are missing" in out
     assert list(result("table-dsprites-clevr")["left_out"]) == ["CLEVR, rotating features"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_published_sprites_are_other_rows_than_drawn_ones(
+    tmp_path: Path, published: Path, capsys, monkeypatch, inside: bool
+) -> None:
+    """Wherever the files are: in the folder named, or in its folder of the dataset's name."""
+    folder = published
+    if inside:
+        folder = tmp_path / "files"
+        shutil.copytree(published, folder / "multi-dsprites")
+    study = WHOLE["table-dsprites-clevr"]
+    few = tuple(small(case) for case in study.cases if "rotating" in case.slug)
+    monkeypatch.setitem(STUDIES, "table-dsprites-clevr", dataclasses.replace(study, cases=few))
+    slugs = ["multi-dsprites-rotating", "multi-dsprites-published-rotating"]
+    for slug in slugs:
+        assert reproduce("table-dsprites-clevr", "--path", str(folder), "--cases", slug) == 0
+        shutil.rmtree(tmp_path / "runs")
+    drawn, read = result("table-dsprites-clevr")["cases"]
+    assert [drawn["run"], read["run"]] == slugs
+    assert [drawn["label"], read["label"]] == [
+        "Multi-dSprites (drawn), rotating features",
+        "Multi-dSprites, rotating features",
+    ]
+    assert drawn["settings"]["data"]["path"] is None
+    assert read["scores"] != drawn["scores"]
 
 
 def test_a_study_of_which_nothing_can_run_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
@@ -395,6 +461,8 @@ def test_a_run_that_is_not_finished_is_not_trained(capsys: pytest.CaptureFixture
         (["figure-clustering", "--run", "runs/x"], "There is no run"),
         (["figure-binding", "--scale", "0.5"], "trains nothing"),
         (["figure-binding", "--cases", "4shapes-n2"], "trains nothing"),
+        (["figure-binding", "--precision", "bfloat16"], "a precision of its own"),
+        (["figure-hypersphere", "--seeds", "0", "1"], "seeds and a precision of its own"),
         (["table-4shapes", "--cases", "4shapes-n8", "4shapes-m2"], "4shapes-standard"),
         (["table-4shapes", "--path", "."], "Leave it"),
         (["page", "--out", "nowhere"], "There is no folder"),

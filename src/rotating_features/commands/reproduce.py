@@ -13,10 +13,11 @@ from rotating_features.arguments import ReproduceArgs
 from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
 from rotating_features.experiments.folders import find_runs, read_run
+from rotating_features.experiments.four_shapes_studies import sweep
 from rotating_features.experiments.page import page, plots
 from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
 from rotating_features.experiments.reproduce import cost, run_study
-from rotating_features.experiments.studies import STUDIES, sweep
+from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study
 from rotating_features.experiments.theory import THEORY
 from rotating_features.train.checkpoint import steps_done
@@ -48,6 +49,10 @@ def reproduce_command(argv: list[str]) -> int:
             raise InputError(
                 f"{args.name} trains nothing. "
                 "Leave --scale, --images, --path, --run, --backbone and --cases."
+            )
+        if args.seeds != ReproduceArgs.seeds or args.precision != ReproduceArgs.precision:
+            raise InputError(
+                f"{args.name} has seeds and a precision of its own. Leave --seeds and --precision."
             )
         console.print("Seconds on a GPU, up to a minute or two on a CPU.")
         path, drawn = THEORY[args.name](args.out, ["reproduce", *argv], device)

@@ -29,16 +29,27 @@ FOLDER = Path("data")
 """Where published files are looked for unless a folder is given."""
 
 
-def multi_dsprites(split: Split, *, seed: int = 0, path: str | Path | None = None) -> ImageDataset:
+def multi_dsprites(
+    split: Split,
+    *,
+    seed: int = 0,
+    path: str | Path | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> ImageDataset:
     """Multi-dSprites drawn by us or, if there is a folder, as published."""
     if path is None:
         return MultiDSprites(split, seed=seed)
-    return PublishedMultiDSprites(split, folder=path)
+    return PublishedMultiDSprites(split, folder=path, progress=progress)
 
 
-def clevr(split: Split, *, path: str | Path | None = None) -> ImageDataset:
+def clevr(
+    split: Split,
+    *,
+    path: str | Path | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> ImageDataset:
     """CLEVR as published, in ``data/clevr`` by default."""
-    return Clevr(split, folder=FOLDER / "clevr" if path is None else path)
+    return Clevr(split, folder=FOLDER / "clevr" if path is None else path, progress=progress)
 
 
 DATASETS: dict[str, Callable[..., ImageDataset]] = {

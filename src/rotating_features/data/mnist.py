@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from rotating_features._check import InputError
+from rotating_features.data.remote import missing
 
 FOLDER = Path("data/mnist")
 """Where the files are looked for unless a folder is given."""
@@ -43,7 +44,7 @@ def _read_idx(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """Bytes after a header: 0, 0, 8 for "bytes", the number of axes, their big-endian sizes."""
     where = f"{path.name} in the folder {path.parent}"
     if not path.is_file():
-        raise InputError(f"There is no file {where}.\n  {_advice(path.parent)}")
+        raise missing("MNIST", "mnist", path.parent, fetched_as="mnist1shape")
     try:
         content = gzip.decompress(path.read_bytes())
     except Exception as error:  # a damaged file fails in gzip, zlib or struct

@@ -75,21 +75,24 @@ FILES: dict[str, tuple[RemoteFile, ...]] = {
 """What each dataset needs, by the dataset's name."""
 
 
-def missing(title: str, name: str, folder: Path, others: Sequence[str] = ()) -> InputError:
+def missing(
+    title: str, name: str, folder: Path, others: Sequence[str] = (), *, fetched_as: str = ""
+) -> InputError:
     """The error for a dataset whose files are not in ``folder``: which, and how to get them.
 
     Args:
         title: The dataset's name in prose.
-        name: Its name in ``FILES`` and on the command line.
+        name: Its name in ``FILES``.
         folder: Where they were looked for.
         others: Files that would have done as well.
+        fetched_as: Its name on the command line, if that is another.
     """
     wanted = [file for file in FILES[name] if not (folder / file.name).exists()]
     also = f" (or {' or '.join(others)})" if others else ""
     return InputError(
         f"{title} needs {', '.join(file.name for file in wanted)}{also}.\n"
         f"  Looked for in {folder.absolute()}.\n"
-        f"  Get it with: rotating-features data {name} --fetch --out {folder}\n"
+        f"  Get it with: rotating-features data {fetched_as or name} --fetch --out {folder}\n"
         + "\n".join(by_hand(file, folder / file.name) for file in wanted)
     )
 

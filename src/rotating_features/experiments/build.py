@@ -2,11 +2,14 @@
 
 import dataclasses
 import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from rotating_features._check import InputError
 from rotating_features.data import (
@@ -34,7 +37,27 @@ def make_dataset(data: DataConfig, split: Split) -> ImageDataset:
     values = dataclasses.asdict(data)
     if data.path is not None and "path" not in takes:  # drawn, so what was drawn may be read
         return NpzDataset(Path(data.path) / npz_name(data.dataset, split))
-    return make(split, **{name: value for name, value in values.items() if name in takes})
+    options = {name: value for name, value in values.items() if name in takes}
+    if "progress" not in takes:
+        return make(split, **options)
+    with _first_use() as progress:
+        return make(split, progress=progress, **options)
+
+
+@contextmanager
+def _first_use() -> Iterator[Callable[[int], object]]:
+    """A bar that appears when it is told of something: published files are turned into others."""
+    with ExitStack() as stack:
+        bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), transient=True)
+
+        def tell(images: int) -> None:
+            if not bar.tasks:
+                stack.enter_context(bar)
+                bar.add_task("")
+            said = f"first use of the published file: {images:,} images made quick to find"
+            bar.update(bar.task_ids[0], description=said)
+
+        yield tell
 
 
 def check_options(data: DataConfig, takes: set[str]) -> None:

@@ -80,16 +80,14 @@ class Plan:
     def data(self, case: Case, data: DataConfig | None = None) -> DataConfig:
         """The images, read from ``path`` if they are made of published files.
 
-        Files may lie in it or in its folder of the dataset's name. Multi-dSprites is drawn unless
-        there is such a folder.
+        Files may lie in it or in its folder of the dataset's name.
         """
         data = data or case.settings.data
         kind = data.dataset if not data.dataset.startswith("mnist") else "mnist"
-        if self.path is None or kind not in {**FILES, **PHOTOGRAPHS}:
+        drawn = kind == "multi-dsprites" and data.path is None
+        if self.path is None or drawn or kind not in {**FILES, **PHOTOGRAPHS}:
             return data
         own = self.path / kind
-        if kind == "multi-dsprites" and not own.is_dir():
-            return data
         return dataclasses.replace(data, path=str(own if own.is_dir() else self.path))
 
     def name(self, case: Case) -> str:

@@ -45,11 +45,14 @@ WHERE = ("commit", "device", "hardware")
 
 def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
     """What is still to be trained and how long that may take here, before any of it is."""
-    models, steps, work, dtype = 0, 0, 0.0, torch.float32
+    models, steps, work, dtype, lacking = 0, 0, 0.0, torch.float32, 0
     for case in study.cases:
         if case.baseline or not plan.wants(case):
             continue
-        if is_known(case, plan, known) or missing(case, plan) is not None:
+        if is_known(case, plan, known):
+            continue
+        if missing(case, plan) is not None:
+            lacking += 1
             continue
         settings = plan.settings(case)
         t = settings.train
@@ -59,12 +62,15 @@ def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
         steps += sum(left)
         work += sum(left) * step_flops(settings) if any(left) else 0
         dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
+    without = (
+        f" Files of {lacking} row{'s'[: lacking > 1]} are missing, see below." if lacking else ""
+    )
     if not models:
-        return "All models are trained; what is left is scoring."
+        return f"There is nothing to train, scoring is all that is left.{without}"
     seconds = work / machine_flops(plan.device, dtype) / SHARE[plan.device.type]
     return (
         f"To train: {models} models, {steps:,} steps in all, roughly {in_words(seconds)} here."
-        " Stop at any time; the same command goes on."
+        f" Stop at any time; the same command goes on.{without}"
     )
 
 

@@ -144,8 +144,10 @@ def figure(record: Record, study: Study) -> Figure | None:
 def _lines(record: Record, metric: str) -> list[Line]:
     ours: dict[str, list[Point]] = {}
     paper: dict[str, list[Point]] = {}
+    several = sum(bool(case["trials"]) for case in record["cases"]) > 1
     for case in record["cases"]:
-        trials = [(t["label"], t["x"], t["scores"]) for t in case["trials"]]
+        name = f"{_label(case)}: " if several else ""
+        trials = [(name + t["label"], t["x"], t["scores"]) for t in case["trials"]]
         for label, x, scores in trials or [(case["group"], case["x"], case["scores"])]:
             found = main_scores(scores).get(metric)
             if found is None:

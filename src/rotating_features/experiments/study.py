@@ -61,6 +61,28 @@ class Study:
     """What the paper finds in it."""
 
 
+def with_model(settings: Experiment, **changes: object) -> Experiment:
+    """The settings with another model."""
+    return dataclasses.replace(settings, model=dataclasses.replace(settings.model, **changes))
+
+
+def with_data(settings: Experiment, **changes: object) -> Experiment:
+    """The settings with other images."""
+    return dataclasses.replace(settings, data=dataclasses.replace(settings.data, **changes))
+
+
+def reading(case: Case, slug: str, **data: object) -> Case:
+    """The case on images drawn after another reading of the paper's words."""
+    return dataclasses.replace(
+        case, slug=f"{case.slug}-{slug}", settings=with_data(case.settings, **data)
+    )
+
+
+def small_rings(case: Case) -> Case:
+    """The case with the smaller reading of its rings."""
+    return reading(case, "rings11", ring_diameter=11)
+
+
 def scaled(settings: Experiment, scale: float) -> Experiment:
     """The experiment with a shorter schedule.
 
