@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
@@ -145,9 +147,9 @@ def test_photographs_are_scored_under_other_protocols_too(
     """One label everywhere: unlabelled pixels in the unions can only make MBO smaller."""
     files = ["--path", str(photographs["pascal-voc"]), "--cases", "pascal-one-label"]
     assert reproduce("table-pascal", *files) == 0
-    assert "Under other protocols" in capsys.readouterr().out
+    assert "under other projects' protocols" in capsys.readouterr().out
     record = result("table-pascal")
-    _, (head, [row]) = show.tables(record, STUDIES["table-pascal"])
+    _, (_, head, [row]) = show.tables(record, STUDIES["table-pascal"])
     scores = record["cases"][0]["scores"]
     ours, theirs = (
         scores[f"{name}@32, one label"]["mbo_i"]["mean"] for name in ("rf2023", "dinosaur")
@@ -483,6 +485,46 @@ def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
     assert "| n=10 | " in text
     assert "0.959 ± 0.022" in text
     assert "../results/table-10shapes-x2e-05-objects.png" in text
+
+
+def test_the_page_names_rows_of_other_settings_than_the_command_has_now(tmp_path: Path) -> None:
+    assert reproduce("table-10shapes") == 0
+    assert "settings changed" not in page(tmp_path / "results")
+    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    record = json.loads(path.read_text())
+    record["cases"][0]["settings"]["train"]["lr"] = 0.5
+    path.write_text(json.dumps(record))
+    said = "Run before the study's settings changed (train.lr 0.5 -> 0.001): 10shapes-n2."
+    assert said in page(tmp_path / "results")
+
+
+def test_what_was_varied_has_a_table_of_its_own(tmp_path: Path) -> None:
+    assert reproduce("figure-clustering") == 0
+    study, record = STUDIES["figure-clustering"], result("figure-clustering")
+    first, *sweeps = show.tables(record, study)
+    assert len(first.rows) == 1
+    trials = record["cases"][0]["trials"]
+    assert sum(len(sweep.rows) for sweep in sweeps) == len(trials)
+    assert [sweep.head[1] for sweep in sweeps] == [
+        f"{way}, ARI-BG" for way in dict.fromkeys(trial["label"] for trial in trials)
+    ]
+    assert " | ".join(sweeps[0].rows[0]) in page(tmp_path / "results")
+
+
+def test_pictures_show_the_models_there_are_and_never_fewer_than_before(tmp_path: Path) -> None:
+    picture = tmp_path / "results" / "table-10shapes-x2e-05-objects.png"
+    runs = tmp_path / "runs" / "reproduce"
+    assert reproduce("table-10shapes", "--cases", "10shapes-n2") == 0
+    one = plt.imread(picture)
+    assert reproduce("table-10shapes") == 0
+    two = plt.imread(picture)
+    assert len(two) > len(one)
+    shutil.rmtree(runs / "10shapes-n2-x2e-05")
+    assert reproduce("table-10shapes") == 0
+    assert np.array_equal(plt.imread(picture), two)
+    picture.unlink()
+    assert reproduce("table-10shapes") == 0
+    assert len(plt.imread(picture)) == len(one)
 
 
 def test_the_page_shows_a_study_s_longest_runs_first(tmp_path: Path) -> None:

@@ -87,9 +87,11 @@ def reproduce_command(argv: list[str]) -> int:
     if said := show.origin(record):
         console.print(said, soft_wrap=True)
     drawn = {path.stem: show.figure(record, study)}
+    name = f"{path.stem}-objects"
     shown = [c for c in study.cases if plan.wants(c) and c.label not in record["left_out"]]
-    if all(is_here(case, plan) for case in shown if case.baseline is None):
-        drawn[f"{path.stem}-objects"] = show.pictures(study, plan)
+    whole = all(is_here(case, plan) for case in shown if case.baseline is None)
+    if whole or not (args.out / f"{name}.png").exists():  # never fewer models than were drawn
+        drawn[name] = show.pictures(study, plan)
     console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
     return 0
 

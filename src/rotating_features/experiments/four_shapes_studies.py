@@ -52,6 +52,7 @@ TABLE_4SHAPES = Study(
     source="Figure 4, Table 9",
     says="More rotation dimensions separate more objects and reconstruct better.",
     axis="rotation dimension n",
+    pictures="reconstruction",
     cases=(
         _STANDARD,
         _COMPLEX,

@@ -7,11 +7,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rotating_features._check import InputError
+from rotating_features.experiments.config import differences, from_dict
 from rotating_features.experiments.plan import short_name
 from rotating_features.experiments.report import METRICS, cell
 from rotating_features.experiments.show import figure, heading, origin, tables
 from rotating_features.experiments.studies import STUDIES
-from rotating_features.experiments.study import Study
+from rotating_features.experiments.study import Study, scaled
 from rotating_features.experiments.theory import TITLES
 
 INTRODUCTION = """\
@@ -24,6 +25,15 @@ worse than the paper's by more than two of its standard errors. Runs may have sh
 times of training are upper bounds; [benchmarks](benchmarks.md) are taken alone.
 """
 
+
+OF_THE_CALL = {
+    "data.path",
+    "train.precision",
+    "train.compile",
+    "evaluate.images",
+    "evaluate.protocols",
+}
+"""Settings that the command's options and the machine decide, or that say what else was scored."""
 
 NEEDED = {
     "study": {"title", "source", "command", "commit", "hardware", "cases", "left_out", "scale"},
@@ -71,15 +81,17 @@ def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> s
         f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {origins}, "
         f"{f'{_time(seconds)} of training' if seconds else 'scoring alone'}.",
         "",
-        *_markdown(*first),
+        *_markdown(first.head, first.rows),
     ]
     for other in others:
-        lines += ["", "The same labels under other projects' protocols:", "", *_markdown(*other)]
+        lines += ["", f"{other.says}:", "", *_markdown(other.head, other.rows)]
     there = {case["run"] for case in record["cases"]}
     if said := origin(record):
         lines += ["", said]
         own = short_name(record["backbone"].partition(" ")[0])
         there |= {run.removesuffix(f"-{own}") for run in there}
+    if not record.get("given"):
+        lines += _since_changed(record, study)
     absent = [
         case.slug
         for case in study.cases
@@ -93,6 +105,23 @@ def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> s
         if (folder / picture).exists():
             lines += ["", f"![{record['title']}](../results/{picture})"]
     return "\n".join([*lines, ""])
+
+
+def _since_changed(record: dict[str, Any], study: Study) -> list[str]:
+    """Rows whose settings were others than the command has now, and which."""
+    now = {case.slug: scaled(case.settings, record["scale"]) for case in study.cases}
+    rows: dict[str, list[str]] = {}
+    for case in record["cases"]:
+        if (settings := now.get(case["run"])) is None:  # on another backbone than the paper's
+            continue
+        other = differences(from_dict(case["settings"]), settings)
+        if named := [each for each in other if each.split()[0] not in OF_THE_CALL]:
+            rows.setdefault(", ".join(named), []).append(case["run"])
+    return [
+        line
+        for change, runs in rows.items()
+        for line in ("", f"Run before the study's settings changed ({change}): {', '.join(runs)}.")
+    ]
 
 
 def _machine(record: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A study's result as a table, as a figure and as pictures."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,10 +33,45 @@ def main_scores(scores: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return _under("rf2023", scores)
 
 
-def tables(record: Record, study: Study) -> list[tuple[list[str], list[list[str]]]]:
-    """Headings and rows: as the paper scores, then as others do, if the study says who."""
-    others = protocol_rows(record, study.metrics, study.protocols)
-    return [table_rows(record, study.metrics), *([others] if others[1] else [])]
+class Shown(NamedTuple):
+    """A table."""
+
+    says: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+def tables(record: Record, study: Study) -> list[Shown]:
+    """As the paper scores, then under other projects' protocols, then over what was varied."""
+    found = [
+        Shown("", *table_rows(record, study.metrics)),
+        Shown(
+            "The same labels under other projects' protocols",
+            *protocol_rows(record, study.metrics, study.protocols),
+        ),
+        *_sweeps(record, study),
+    ]
+    return [each for each in found if each.rows]
+
+
+def _sweeps(record: Record, study: Study) -> list[Shown]:
+    """A table for each case and each list of values over which it was scored in some ways."""
+    found: list[Shown] = []
+    for case in record["cases"]:
+        ways: dict[str, dict[float, dict[str, Any]]] = {}
+        for trial in case["trials"]:
+            if trial["x"] is not None:
+                ways.setdefault(trial["label"], {})[trial["x"]] = main_scores(trial["scores"])
+        for values in dict.fromkeys(tuple(scores) for scores in ways.values()):
+            own = {way: scores for way, scores in ways.items() if tuple(scores) == values}
+            metrics = [m for m in study.metrics if any(m in s[values[0]] for s in own.values())]
+            names = [f"{way}, {METRICS[m]}" for way in own for m in metrics]
+            rows = [
+                [f"{x:g}", *(cell(m, scores[x].get(m)) for scores in own.values() for m in metrics)]
+                for x in values
+            ]
+            found.append(Shown(_label(case), [study.axis, *names], rows))
+    return found
 
 
 def table_rows(record: Record, metrics: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
@@ -84,21 +119,20 @@ def protocol_rows(
 def terminal_tables(record: Record, study: Study) -> list[Table]:
     """The study's tables for the terminal."""
     first, *others = tables(record, study)
-    titles = [heading(record), *("Under other protocols" for _ in others)]
-    return [_table(title, *each) for title, each in zip(titles, [first, *others], strict=True)]
+    return [_table(first._replace(says=heading(record))), *map(_table, others)]
 
 
-def _table(title: str, head: list[str], rows: list[list[str]]) -> Table:
+def _table(found: Shown) -> Table:
     shown = Table(
-        title=title,
+        title=found.says,
         title_justify="left",
         box=box.SIMPLE,
         collapse_padding=True,  # 80 columns must do
         pad_edge=False,
     )
-    for i, name in enumerate(head):
+    for i, name in enumerate(found.head):
         shown.add_column(name, justify="right" if i else "left", overflow="fold")
-    for row in rows:
+    for row in found.rows:
         shown.add_row(*row)
     return shown
 
@@ -183,6 +217,8 @@ def pictures(study: Study, plan: Plan) -> Figure | None:
         if seen.objects is None:
             rows[f"{name}, reconstruction"] = color_image(seen.reconstruction)
             continue
+        if study.pictures == "reconstruction":
+            rows[f"{name}, reconstruction"] = color_image(seen.reconstruction)
         rows[name] = color_labels(match_colors(seen.objects.labels, sample.instances))
         if study.pictures == "uncertainty":
             doubt = seen.objects.uncertainty.cpu()

@@ -54,7 +54,8 @@ class Study:
     """What a figure's x axis counts; no figure if empty."""
     panels: Literal["metrics", "trials"] = "metrics"
     """A panel for each metric, or one for each kind of trial with a line for each metric."""
-    pictures: Literal["objects", "uncertainty"] = "objects"
+    pictures: Literal["objects", "uncertainty", "reconstruction"] = "objects"
+    """What a picture shows of each model: objects, and one of the others beside them."""
     protocols: tuple[str, ...] = ()
     """Other projects' ways to score photographs, shown in a table of their own."""
     says: str = ""

@@ -105,6 +105,7 @@ FIGURE_GENERALIZATION = Study(
     title="Trained on six objects, tested on two to ten",
     source="Figure 9",
     says="Agglomerative clustering keeps its score when the number of objects is unknown.",
+    metrics=("ari_bg", "mbo_i"),
     axis="objects in a test image",
     cases=(
         _generalization("rotating features, n=10", "six-of-ten", ten_shapes.SIX_PAPER),
