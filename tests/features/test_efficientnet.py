@@ -75,6 +75,16 @@ def test_a_spec_opens_the_same_backbone(name: str) -> None:
 
 
 @installed
+@pytest.mark.parametrize(
+    ("name", "known"), [(NAMES[0], "ece8674c83434572"), (NAMES[1], "96d056c6a16c13be")]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_models_of_earlier_versions_know_its_weights(name: str, known: str, dtype) -> None:
+    """They are told by how they were published, whatever becomes of them here."""
+    assert open_backbone(name, dtype=dtype).weights_id() == known
+
+
+@installed
 @pytest.mark.parametrize("name", NAMES)
 def test_results_say_that_it_saw_labels(name: str) -> None:
     assert "supervised" in open_backbone(name).name

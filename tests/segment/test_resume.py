@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,39 @@ def test_a_torn_line_is_dropped(model, photos: Path, tmp_path: Path, tail: str) 
     report.write_text(report.read_text() + tail)
     assert skipped(run(model, photos, tmp_path / "out")) == 11
     assert contents(tmp_path / "out") == before
+
+
+def test_the_last_line_of_an_image_counts(model, photos: Path, tmp_path: Path) -> None:
+    """Two runs at once used to write each image's line twice."""
+    run(model, photos, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    report = tmp_path / "out" / "objects.jsonl"
+    lines = report.read_text().splitlines(keepends=True)
+    report.write_text("".join(lines + lines))
+    assert skipped(run(model, photos, tmp_path / "out")) == 11
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.skipif(find_spec("fcntl") is None, reason="a system without such locks")
+def test_two_runs_cannot_write_to_one_folder(model, photos: Path, tmp_path: Path) -> None:
+    first = start(model, photos, tmp_path / "out")
+    next(first)
+    with pytest.raises(InputError, match="Another segment is writing to"):
+        run(model, photos, tmp_path / "out")
+    first.close()
+    assert len(run(model, photos, tmp_path / "out")) == 11
+
+
+@pytest.mark.parametrize("content", ['{"id": 1, "text": "mine"}\n', "mine", "\n\n"])
+def test_a_report_of_somebody_else_is_left_alone(
+    model, photos: Path, tmp_path: Path, content: str
+) -> None:
+    out = tmp_path / "theirs"
+    out.mkdir()
+    (out / "objects.jsonl").write_text(content)
+    with pytest.raises(InputError, match=r"objects\.jsonl would be overwritten"):
+        run(model, photos, out)
+    assert contents(out) == {"objects.jsonl": content.encode()}
 
 
 def test_half_of_the_last_line_has_its_image_done_again(model, photos, tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ class Backbone(nn.Module):
         spec: How to open it again; None for a module of your own, which then cannot be saved
             along with a model.
         settings: What the features depend on and the weights do not show.
+        weights_id: What the weights are told by, where ``module`` has them in another form than
+            they were published in.
 
     Shape:
         (b, 3, h, w), either uint8 or floating point in [0, 1] -> (b, channels, h / stride,
@@ -62,6 +64,7 @@ class Backbone(nn.Module):
         dtype: torch.dtype | None = None,
         spec: Spec | None = None,
         settings: Mapping[str, Any] | None = None,
+        weights_id: str | None = None,
     ) -> None:
         super().__init__()
         _check_settings(channels, stride, mean, std, dtype)
@@ -75,7 +78,7 @@ class Backbone(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(3, 1, 1), persistent=False)
         self._settings = dict(settings or {})
         self._fingerprint: str | None = None
-        self._weights_id: str | None = None
+        self._weights_id = weights_id
         self._checked = False
         self.eval()
 

