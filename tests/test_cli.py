@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 
 import rotating_features as rf
 from rotating_features.cli import COMMANDS, main
@@ -155,8 +156,6 @@ def test_data_that_exists_is_not_written_over(tmp_path: Path, explained, monkeyp
 
 
 def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, explained) -> None:
-    from PIL import Image
-
     train(tmp_path)
     pictures = tmp_path / "pictures"
     pictures.mkdir()
@@ -169,6 +168,32 @@ def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, explained
     with Image.open(out / "good.png.labels.png") as mask:
         assert mask.size == (50, 40)
     assert main(["segment", str(pictures / "good.png"), *words, "--k", "3"]) == 0
+
+
+def test_segment_clusters_as_the_run_is_scored_unless_told_otherwise(
+    tmp_path: Path, capsys
+) -> None:
+    train(tmp_path, "--evaluate.k", "3")
+    picture = tmp_path / "shapes.png"
+    shapes = FourShapes("test")[0].image[0].mul(255).byte().numpy()
+    Image.fromarray(shapes).save(picture)
+    run = tmp_path / "4shapes"
+    words = ["segment", str(picture), "--out"]
+
+    def labels(name: str, *options: str | Path) -> tuple[bytes, str]:
+        out = tmp_path / name
+        assert main([*words, str(out), "--model", *map(str, options)]) == 0
+        return (out / "shapes.png.labels.png").read_bytes(), capsys.readouterr().out
+
+    usual, said = labels("usual", run)
+    assert "as the run is scored, k=3" in said
+    asked, said = labels("asked", run, "--k", "3")
+    assert "as the run is scored" not in said
+    assert asked == usual
+    alone = tmp_path / "alone.safetensors"
+    alone.write_bytes((run / "seed-0" / "model.safetensors").read_bytes())
+    by_threshold = labels("file", alone)[0]
+    assert by_threshold == labels("threshold", run, "--distance-threshold", "5")[0]
 
 
 def test_list_shows_experiments_protocols_and_runs(tmp_path: Path, capsys) -> None:
@@ -186,6 +211,24 @@ def test_every_command_explains_itself(command: str, capsys) -> None:
         main([command, "--help"])
     assert stop.value.code == 0
     assert "usage" in capsys.readouterr().out
+
+
+def test_help_shows_the_defaults_of_the_experiment_or_run_it_is_asked_of(
+    tmp_path: Path, capsys
+) -> None:
+    def help_of(*words: str) -> str:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([*words, "--help"])
+        assert stop.value.code == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "efficientnet-lite0-s16" in help_of("train", "folder", "--preset", "quick")
+    assert "dino-vitb16" in help_of("train", "folder", "--preset", "paper")
+    assert "dino-vitb16" not in help_of("train")
+    train(tmp_path, "--evaluate.k", "17")
+    assert "(default: 17)" in help_of("evaluate", str(tmp_path / "4shapes"))
+    assert "(default: 17)" not in help_of("evaluate")
 
 
 def test_no_command_shows_the_commands(capsys) -> None:

@@ -66,9 +66,10 @@ class SegmentArgs:
     out: Path
     """Folder for the masks."""
     k: int | Literal["auto"] | None = None
-    """Number of clusters, background included, for k-means; auto has it found for each image."""
+    """Number of clusters, background included, for k-means; auto has it found for each image.
+    Default: as the run is scored."""
     distance_threshold: float | None = None
-    """For agglomerative clustering, which finds the number itself. Default: 5."""
+    """For agglomerative clustering, which finds the number itself."""
     batch_size: int = BATCH
     """Images that the model gets at once."""
     device: str | None = None

@@ -23,6 +23,20 @@ def test_every_mode_becomes_rgb(mode: str) -> None:
     assert rgb.getpixel((1, 1)) == WHITE
 
 
+@pytest.mark.parametrize("white", [1.0, 255.0])
+def test_floats_may_go_up_to_1_or_to_255(tmp_path: Path, white: float) -> None:
+    grey = np.linspace(0, white, 256, dtype=np.float32)[None]
+    Image.fromarray(grey).save(tmp_path / "grey.tif")
+    assert np.asarray(open_image(tmp_path / "grey.tif"))[0, :, 0].tolist() == list(range(256))
+
+
+@pytest.mark.parametrize("odd", [-1.0, 256.0, float("nan")])
+def test_other_floats_are_refused_by_name(tmp_path: Path, odd: float) -> None:
+    Image.fromarray(np.array([[0.5, odd]], dtype=np.float32)).save(tmp_path / "odd.tif")
+    with pytest.raises(InputError, match=r"odd\.tif cannot be read .* floats should lie in"):
+        open_image(tmp_path / "odd.tif")
+
+
 def test_what_is_transparent_is_white() -> None:
     picture = Image.new("RGBA", (2, 1), (*RED, 0))
     picture.putpixel((0, 0), (*RED, 255))
@@ -41,6 +55,14 @@ def test_what_is_no_image_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "photo.png").write_bytes(content)
     with pytest.raises(InputError, match=r"photo\.png cannot be read"):
         open_image(tmp_path / "photo.png")
+
+
+def test_a_telephone_s_photograph_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "IMG_1.HEIC"
+    path.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+    assert looks_like_image(path)
+    with pytest.raises(InputError, match=r"(?s)IMG_1\.HEIC cannot be read.*convert it to JPEG"):
+        open_image(path)
 
 
 def test_half_an_image_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Photographs go into one tensor, each once, whatever their files are like."""
 
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 from rotating_features._check import InputError
 from rotating_features.data.image_folder import ImageFolder
+from rotating_features.data.memory import MOST_PIXELS
 from rotating_features.data.packing import pack
 from rotating_features.data.photographs import PhotographFiles, read_image
 from rotating_features.data.resize import How
@@ -96,6 +98,26 @@ class Counting(PhotographFiles):
     def image(self, index: int) -> torch.Tensor:
         self.read.append(index)
         return super().image(index)
+
+
+def test_large_files_are_not_read_at_once(photos: Path) -> None:
+    class Large(PhotographFiles):
+        reading = most = 0
+
+        def pixels(self, index: int) -> int:
+            return MOST_PIXELS // 2 + 1
+
+        def image(self, index: int) -> torch.Tensor:
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+            time.sleep(0.002)
+            image = super().image(index) if index else torch.zeros(3, 8, 8, dtype=torch.uint8)
+            self.reading -= 1
+            return image
+
+    images = Large([file for file in ImageFolder(photos).files if file.image.name in GOOD])
+    assert len(pack(images, side=8, workers=4)) == len(GOOD)
+    assert images.most == 1
 
 
 def test_every_file_is_read_once(photos: Path) -> None:

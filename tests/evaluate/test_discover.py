@@ -195,6 +195,14 @@ def test_without_background_labels_start_at_1() -> None:
     assert sort_labels(LABELS, centers).unique().tolist() == [1, 2, 3, 4]
 
 
+def test_one_cluster_over_all_is_no_object() -> None:
+    """Whatever it is called, and though it points somewhere."""
+    centers = torch.tensor([[[1.0, 0], [torch.nan, torch.nan], [0, 1]]])
+    for label in (0, 2):
+        labels = torch.full((1, 4, 4), label)
+        assert sort_labels(labels, centers).unique().tolist() == [0]
+
+
 def test_background_is_one_cluster_even_if_two_are_short() -> None:
     centers = CENTERS.clone()
     centers[0, 2] = torch.tensor([0.2, 0])

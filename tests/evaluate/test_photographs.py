@@ -30,6 +30,9 @@ class Made:
     def __len__(self) -> int:
         return self.count
 
+    def pixels(self, index: int) -> int:
+        return (20 + index) * (30 - index)
+
     def __getitem__(self, index: int) -> Photograph:
         if self.slow:
             time.sleep(0.002 * (index * 7 % 5))  # so that threads overtake each other

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from rotating_features._check import InputError
 from rotating_features.arguments import EvaluateArgs, ListArgs
-from rotating_features.commands.screen import PROG, console
+from rotating_features.commands.screen import PROG, console, without_help
 from rotating_features.evaluate import PROTOCOLS
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, report, scores
@@ -21,7 +21,8 @@ from rotating_features.train.machine import pick_device
 
 
 def evaluate_command(argv: list[str]) -> int:
-    args = tyro.cli(EvaluateArgs, args=argv, prog=f"{PROG} evaluate")
+    asked = without_help(argv)
+    args = tyro.cli(EvaluateArgs, args=asked or argv, prog=f"{PROG} evaluate")
     runs = [read_run(folder) for folder in find_runs(args.run)]
     if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")

@@ -18,6 +18,11 @@ def unknown(kind: str, got: str, known: Iterable[str]) -> str:
     return f"The {kind} should be one of {', '.join(known)}, got {got!r}.{hint}"
 
 
+def without_help(argv: list[str]) -> list[str]:
+    """The words but for a wish for help, which is better fulfilled once defaults are known."""
+    return [word for word in argv if word not in ("-h", "--help")]
+
+
 def complain(message: str) -> None:
     """Say on the error stream what went wrong."""
     text = Text.assemble((f"{PROG}: ", "bold red"), message)

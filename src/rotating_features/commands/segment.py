@@ -8,8 +8,12 @@ from rich.progress import track
 
 from rotating_features.arguments import SegmentArgs
 from rotating_features.commands.screen import PROG, complain, console
+from rotating_features.evaluate.cluster import Count
+from rotating_features.experiments.folders import read_run
 from rotating_features.models import load
+from rotating_features.models.store import find
 from rotating_features.segment import Segmented, find_images, segment
+from rotating_features.train.checkpoint import CONFIG_FILE
 from rotating_features.train.interrupt import interruptible
 from rotating_features.train.machine import pick_device
 
@@ -20,13 +24,11 @@ def segment_command(argv: list[str]) -> int:
     args = tyro.cli(SegmentArgs, args=argv, prog=f"{PROG} segment")
     model = load(args.model, device=pick_device(args.device))
     images = find_images(args.images)
+    k, threshold = args.k, args.distance_threshold
+    if k is None and threshold is None:
+        k, threshold = _own_clusters(args.model)
     results = segment(
-        model,
-        images,
-        args.out,
-        k=args.k,
-        distance_threshold=args.distance_threshold,
-        batch_size=args.batch_size,
+        model, images, args.out, k=k, distance_threshold=threshold, batch_size=args.batch_size
     )
     done: list[Segmented] = []
     with interruptible() as stopped, closing(results):
@@ -38,6 +40,18 @@ def segment_command(argv: list[str]) -> int:
         console.print(f"Stopped; what was done is in {args.out}. The same command goes on.")
         return 130
     return _tell(done, args.out)
+
+
+def _own_clusters(model: Path) -> tuple[Count | None, float | None]:
+    """k or the threshold that the model's run is scored with; neither for a file without a run."""
+    folder = find(model).parent
+    if not (folder / CONFIG_FILE).is_file():
+        return None, None
+    own = read_run(folder).experiment.evaluate
+    counted = own.cluster == "kmeans"
+    said = f"k={own.k}" if counted else f"distance threshold {own.distance_threshold:g}"
+    console.print(f"Clusters as the run is scored, {said}; --k or --distance-threshold choose.")
+    return (own.k, None) if counted else (None, own.distance_threshold)
 
 
 def _tell(done: list[Segmented], out: Path) -> int:

@@ -9,7 +9,7 @@ import tyro
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.arguments import Preset, TrainArgs
-from rotating_features.commands.screen import PROG, console, unknown
+from rotating_features.commands.screen import PROG, console, unknown, without_help
 from rotating_features.experiments import EXPERIMENTS, report
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.pictures import draw_pictures
@@ -49,7 +49,7 @@ def train_command(argv: list[str]) -> int:
 def _parse_train(argv: list[str]) -> TrainArgs:
     """The arguments, on top of the preset's settings or, to resume, of the run's own."""
     prog = f"{PROG} train"
-    asked = tyro.cli(TrainArgs, args=argv, prog=prog)
+    asked = tyro.cli(TrainArgs, args=without_help(argv), prog=prog)
     if not asked.seeds or len(set(asked.seeds)) < len(asked.seeds) or min(asked.seeds) < 0:
         raise InputError(f"seeds should be different numbers from 0 on, got {[*asked.seeds]}.")
     if asked.experiment not in EXPERIMENTS:
@@ -61,7 +61,7 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     else:
         preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
         base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
-        if asked.preset is None:
+        if asked.preset is None and argv == without_help(argv):
             why = "there is a GPU" if preset == "paper" else "there is no GPU"
             console.print(f"Preset {preset}, since {why}; --preset chooses another.")
     return tyro.cli(TrainArgs, args=argv, prog=prog, default=base)

@@ -10,7 +10,12 @@ from PIL import Image, ImageOps
 
 from rotating_features._check import InputError
 
-EXTENSIONS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"})
+TELEPHONE = frozenset({".heic", ".heif"})
+"""How photographs end that Pillow cannot read by itself; found, so that they are named."""
+EXTENSIONS = TELEPHONE | {
+    *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".jp2"),
+    *(".tif", ".tiff", ".bmp", ".gif", ".webp", ".avif"),
+}
 """How files end that are taken for images when a folder is searched."""
 OUTPUTS = (".labels.png", ".overlay.jpg", ".uncertainty.png")
 """What comes after an image's name in those that ``segment`` makes of it."""
@@ -55,7 +60,10 @@ def open_image(path: str | Path) -> Image.Image:
             ImageOps.exif_transpose(file, in_place=True)  # otherwise a copy, and pictures are large
             return as_rgb(file)
     except Exception as error:  # what decoders raise on damaged files knows no bounds
-        raise InputError(f"{path} cannot be read as an image: {error}") from error
+        advice = ""
+        if Path(path).suffix.lower() in TELEPHONE:
+            advice = "\n  Pillow does not know HEIC: convert it to JPEG."
+        raise InputError(f"{path} cannot be read as an image: {error}{advice}") from error
 
 
 def open_file(path: str | Path) -> Image.Image:
@@ -79,7 +87,20 @@ def as_rgb(picture: Image.Image) -> Image.Image:
 
 
 def eight_bits(picture: Image.Image) -> Image.Image:
-    """The picture with 8 bits a channel; Pillow itself would clip 16-bit greys to white."""
-    if not picture.mode.startswith("I"):
+    """The picture with 8 bits a channel; Pillow itself would clip 16-bit greys to white.
+
+    White is 1 of floats that go no higher, which Pillow would turn to black, and 255 of others.
+    """
+    if picture.mode.startswith("I"):
+        values = np.asarray(picture) / 257
+    elif picture.mode == "F":
+        values = np.asarray(picture)
+        if not (values.min() >= 0 and values.max() <= 255):  # also true of nan
+            raise InputError(
+                f"pixels that are floats should lie in [0, 1] or [0, 255], got {values.min():.4g} "
+                f"to {values.max():.4g}.\n  Save it with 8 or 16 bits a channel."
+            )
+        values = values * 255 if values.max() <= 1 else values
+    else:
         return picture
-    return Image.fromarray((np.asarray(picture) / 257).round().clip(0, 255).astype(np.uint8))
+    return Image.fromarray(values.round().clip(0, 255).astype(np.uint8))

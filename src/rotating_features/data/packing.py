@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError
+from rotating_features.data.memory import Memory
 from rotating_features.data.packed import Packed
 from rotating_features.data.photographs import Images
 from rotating_features.data.resize import How, check_resize, resize_short
@@ -37,8 +38,9 @@ def pack(
     sizes: list[tuple[int, int]] = []
     kept: list[str] = []
     problems: list[Problem] = []
+    memory = Memory()
     for done, image in enumerate(
-        in_order(len(images), lambda index: _fitted(images, index, side, how), workers)
+        in_order(len(images), lambda index: _fitted(images, index, side, how, memory), workers)
     ):
         if isinstance(image, Problem):
             problems.append(image)
@@ -64,8 +66,9 @@ def pack(
     )
 
 
-def _fitted(images: Images, index: int, side: int, how: How) -> Tensor | Problem:
+def _fitted(images: Images, index: int, side: int, how: How, memory: Memory) -> Tensor | Problem:
     try:
-        return resize_short(images.image(index), side, how)
+        with memory.take(images.pixels(index)):
+            return resize_short(images.image(index), side, how)
     except InputError as error:
         return Problem(images.name(index), str(error))

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from rotating_features._check import InputError
 from rotating_features.data.decode import open_image
+from rotating_features.data.memory import count_pixels
 from rotating_features.data.sample import IGNORE
 
 UNLABELLED = 255
@@ -39,6 +40,10 @@ class Photographs(Protocol):
         """How reports call it."""
         ...
 
+    def pixels(self, index: int, /) -> int:
+        """How many it has, so that not too many are in memory at once."""
+        ...
+
     def __getitem__(self, index: int, /) -> Photograph: ...
 
 
@@ -48,6 +53,8 @@ class Images(Protocol):
     def __len__(self) -> int: ...
 
     def name(self, index: int, /) -> str: ...
+
+    def pixels(self, index: int, /) -> int: ...
 
     def image(self, index: int, /) -> Tensor:
         """(3, h, w) uint8; ``InputError`` if there is something wrong with its file."""
@@ -80,6 +87,10 @@ class PhotographFiles(Dataset[Photograph]):
 
     def name(self, index: int) -> str:
         return self._at(index).name
+
+    def pixels(self, index: int) -> int:
+        """Height times width, by the file's first bytes; 1 if they cannot be read."""
+        return count_pixels(self._at(index).image)
 
     def image(self, index: int) -> Tensor:
         """The photograph alone, (3, h, w) uint8."""

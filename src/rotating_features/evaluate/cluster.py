@@ -88,12 +88,14 @@ def sort_labels(labels: Tensor, centers: Tensor) -> Tensor:
     """Labels renamed: 0 for the cluster that points nowhere, then 1.. from large to small.
 
     A cluster is background if its centre is nearer to zero than to the unit sphere: its pixels
-    have no orientation, for no channel responds there.
+    have no orientation, for no channel responds there. So is one that is all there is: nothing
+    stands apart in it.
     """
     k = centers.shape[1]
     size = F.one_hot(labels.flatten(1) + 1, k + 1)[..., 1:].sum(1).float()  # (b, k)
     length = centers.norm(dim=2).masked_fill(size == 0, torch.inf)
-    background = F.one_hot(length.argmin(1), k).bool() & (length < 0.5)
+    alone = (size > 0).sum(1, keepdim=True) == 1
+    background = F.one_hot(length.argmin(1), k).bool() & ((length < 0.5) | alone)
     order = size.masked_fill(background, torch.inf).argsort(dim=1, descending=True)
     name = order.argsort(dim=1) + ~background.any(1, keepdim=True)
     renamed = name.gather(1, labels.flatten(1).clamp(min=0)).view_as(labels)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError, check_shape
+from rotating_features.data.memory import Memory
 from rotating_features.data.photographs import Photograph, Photographs
 from rotating_features.data.sample import IGNORE
 from rotating_features.data.workers import in_order
@@ -87,7 +88,7 @@ def score_photographs(
             f"batch_size and workers should be at least 1, got {batch_size}, {workers}."
         )
     total = len(photographs) if images is None else min(images, len(photographs))
-    prepare = partial(_prepare, photographs, protocol, kept, skip_broken)
+    prepare = partial(_prepare, photographs, protocol, kept, skip_broken, Memory())
     items = in_order(total, prepare, workers, ahead=2 * batch_size)
     for which, batch in _batches(items, batch_size):
         x, instances, classes = (part.to(device) for part in batch)
@@ -108,18 +109,20 @@ def _prepare(
     protocol: PhotoProtocol,
     kept: dict[int, Prepared] | None,
     skip_broken: bool,
+    memory: Memory,
     index: int,
 ) -> Prepared | None:
     if kept is not None and index in kept:
         return kept[index]
-    try:
-        photograph = photographs[index]
-    except InputError:
-        if skip_broken:
-            return None
-        raise
-    instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
-    done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
+    with memory.take(photographs.pixels(index)):
+        try:
+            photograph = photographs[index]
+        except InputError:
+            if skip_broken:
+                return None
+            raise
+        instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
+        done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
     if kept is not None:
         kept[index] = done
     return done

@@ -1,7 +1,6 @@
 """Pictures of runs on photographs: what models find in a few of them."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -33,20 +32,25 @@ def photo_sheet(
     """
     photographs = open_photographs(data, "test")
     protocol = PHOTO_PROTOCOLS[settings.protocols[0]]
-    first = _first(photographs)
+    sides = dict.fromkeys([SHOWN, *(model.size[0] for model in models.values())])
 
-    def images(side: int) -> Tensor:
-        x = torch.stack([prepare_image(each.image, protocol.at(side)) for each in first])
-        return x if x.is_floating_point() else x / 255
+    def make_small(photograph: Photograph) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
+        made = [prepare_image(photograph.image, protocol.at(side)) for side in sides]
+        return made, prepare_masks(photograph, protocol)
 
-    masks = [prepare_masks(photograph, protocol) for photograph in first]
+    first = [make_small(photograph) for photograph in _first(photographs)]  # one at a time
+    stacks = (torch.stack(made) for made in zip(*(made for made, _ in first), strict=True))
+    images = {
+        side: x if x.is_floating_point() else x / 255 for side, x in zip(sides, stacks, strict=True)
+    }
+    masks = [mask for _, mask in first]
     truth = torch.stack([classes if (ins == IGNORE).all() else ins for ins, classes in masks])
-    rows: dict[str, np.ndarray] = {"input": color_image(images(SHOWN))}
+    rows: dict[str, np.ndarray] = {"input": color_image(images[SHOWN])}
     known = bool((truth != IGNORE).any())
     if known:
         rows["truth"] = color_labels(truth)
     for name, model in models.items():
-        x = images(model.size[0]).to(next(model.parameters()).device)
+        x = images[model.size[0]].to(next(model.parameters()).device)
         labels, doubt = predictor(model, settings)(x)
         fitted = protocol.fit_labels(labels).cpu().long()
         rows[name] = color_labels(match_colors(fitted, truth) if known else fitted + 1)
@@ -55,12 +59,17 @@ def photo_sheet(
     return sheet(rows, title=title)
 
 
-def _first(photographs: Photographs) -> list[Photograph]:
+def _first(photographs: Photographs) -> Iterator[Photograph]:
     """The first that can be read; training has named the others."""
-    first: list[Photograph] = []
+    there = 0
     for index in range(len(photographs)):
-        with suppress(InputError):
-            first.append(photographs[index])
-        if len(first) == COLUMNS:
-            break
-    return first or [photographs[0]]  # which says why it cannot be read
+        try:
+            photograph = photographs[index]
+        except InputError:
+            continue
+        yield photograph
+        there += 1
+        if there == COLUMNS:
+            return
+    if not there:
+        yield photographs[0]  # which says why it cannot be read

@@ -175,7 +175,7 @@ def _run_baseline(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     assert case.baseline is not None
     settings = plan.settings(case)
     check_scoring(settings.model, settings.data, settings.evaluate)
-    console.print(f"{case.label}: scored")
+    console.print(f"{case.label}: scoring")
     seeds = plan.seeds if case.baseline.startswith("k-means") else (0,)
     rows = []
     with TemporaryDirectory() as folder:  # a backbone's features are the same for all seeds

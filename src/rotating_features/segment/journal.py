@@ -24,7 +24,7 @@ from rotating_features.segment.files import output
 
 BEGIN = '{"image": '
 """Of every line."""
-VERSION = 1
+VERSION = 2
 """To be raised when the same image, model and settings come to give other files."""
 
 

@@ -1,11 +1,6 @@
 """Image files as what the model and the overlay need of them, in little memory."""
 
-import ctypes
-import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Condition
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +9,11 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
-from rotating_features.data.decode import open_file, open_image
+from rotating_features.data.decode import open_image
+from rotating_features.data.memory import Memory, count_pixels
 
 SHOWN = 2048
 """Longest side of an overlay. It is for looking at; a label map has the image's size."""
-LARGE = 2**24
-"""Pixels from which on memory is worth to be given back."""
 STRIP = 2**17
 """Pixels that are floats at a time: what a cache holds."""
 
@@ -32,37 +26,13 @@ class Loaded(NamedTuple):
     picture: Image.Image  # at most SHOWN wide and high
 
 
-class Memory:
-    """So many pixels may be in memory at once; who wants more than that gets all of it."""
-
-    def __init__(self, pixels: int) -> None:
-        self.most = self.free = pixels
-        self.changed = Condition()
-
-    @contextmanager
-    def take(self, pixels: int) -> Iterator[None]:
-        """Wait until there is room."""
-        pixels = min(pixels, self.most)
-        with self.changed:
-            self.changed.wait_for(lambda: self.free >= pixels)
-            self.free -= pixels
-        try:
-            yield
-        finally:
-            if pixels >= LARGE:
-                _return_memory()
-            with self.changed:
-                self.free += pixels
-                self.changed.notify_all()
-
-
 def load_image(path: Path, channels: int, size: tuple[int, int], memory: Memory) -> Loaded:
     """The image in a file, decoded once and made small at once.
 
     Raises:
         InputError: If it cannot be read.
     """
-    with memory.take(_count_pixels(path)):
+    with memory.take(count_pixels(path)):
         picture = open_image(path)
         w, h = picture.size
         x = fit(picture, channels, size)
@@ -101,20 +71,3 @@ def _resize(x: Tensor, *, height: int | None = None, width: int | None = None) -
     if x.shape[-2:] == size:
         return x
     return F.interpolate(x, size, mode="bilinear", antialias=True)
-
-
-def _count_pixels(path: Path) -> int:
-    """As the file's first bytes have it; 1 where they cannot be read."""
-    try:
-        with open_file(path) as file:
-            return file.width * file.height
-    except Exception:  # open_image will say what is wrong
-        return 1
-
-
-def _return_memory() -> None:
-    """Give freed memory back to the system; otherwise every thread keeps its largest image."""
-    if platform.system() == "Linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "malloc_trim"):  # not in musl
-            libc.malloc_trim(0)

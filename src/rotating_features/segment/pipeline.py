@@ -13,18 +13,17 @@ import torch
 from torch import Tensor
 
 from rotating_features._check import InputError
+from rotating_features.data.memory import Memory
 from rotating_features.data.workers import MOST_WORKERS
 from rotating_features.evaluate.discover import ObjectModel, group, look
 from rotating_features.models import Model, OnFeatures
 from rotating_features.segment.blocks import make_blocks
 from rotating_features.segment.files import write_pictures
 from rotating_features.segment.journal import Journal
-from rotating_features.segment.load import Loaded, Memory, load_image
+from rotating_features.segment.load import Loaded, load_image
 from rotating_features.segment.timings import Timings
 
 MOST_OBJECTS = 255
-MOST_PIXELS = 2**27
-"""How many pixels of full size are in memory at once, at 4 bytes each."""
 
 
 class Segmented(NamedTuple):
@@ -70,7 +69,7 @@ class Pipeline:
         self.device = next(model.parameters()).device
         self.threads = torch.get_num_threads()
         self.readers, self.writers = self._pool(), self._pool()
-        self.memory = Memory(MOST_PIXELS)
+        self.memory = Memory()
         self.pending: deque[Task] = deque()  # found, and perhaps written
 
     def run(self, tasks: list[Task], batch_size: int) -> Iterator[Segmented]:

@@ -49,7 +49,7 @@ def draw_page(out: Path, names: Sequence[tuple[str, int]]) -> Image.Image:
     columns, rows = min(COLUMNS, len(names)), -(-len(names) // COLUMNS)
     width, height = SIDE + GAP, SIDE + TEXT + GAP
     page = Image.new("RGB", (GAP + columns * width, GAP + rows * height), PAPER)
-    draw, font = ImageDraw.Draw(page), ImageFont.load_default(12)
+    draw, font = ImageDraw.Draw(page), _font()
     for i, (name, objects) in enumerate(names):
         left, top = GAP + i % COLUMNS * width, GAP + i // COLUMNS * height
         small = _thumbnail(output(out, Path(name), OUTPUTS[1]))
@@ -57,6 +57,13 @@ def draw_page(out: Path, names: Sequence[tuple[str, int]]) -> Image.Image:
         label = _shorten(_printable(name), f" · {objects}", draw, font)
         draw.text((left + SIDE // 2, top + SIDE + 4), label, INK, font, anchor="ma")
     return page
+
+
+def _font() -> ImageFont.FreeTypeFont:
+    """One with the letters of most languages; Pillow's own has English alone."""
+    from matplotlib import get_data_path  # slow to import
+
+    return ImageFont.truetype(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), 11)
 
 
 def _thumbnail(path: Path) -> Image.Image:

@@ -27,7 +27,7 @@ class Batches:
         if not 1 <= batch_size <= images:
             raise InputError(
                 f"batch_size should lie between 1 and the number of images, {images}, "
-                f"got {batch_size}."
+                f"got {batch_size}.\n  Take fewer at a time: batch_size, or --train.batch-size."
             )
         if draws and images > 1 << INDEX_BITS:
             raise InputError(f"There should be at most {1 << INDEX_BITS:,} images, got {images:,}.")
