@@ -49,6 +49,8 @@ class EvaluateArgs:
     """Folder of a run or of one of its seeds."""
     protocol: ProtocolName | None = None
     """How scores are taken. Default: as in training."""
+    backbone: str | None = None
+    """Where the model's backbone is now, a folder or a name, if it has moved since training."""
     device: str | None = None
     settings: Annotated[EvaluateConfig, tyro.conf.arg(name="")] = field(
         default_factory=EvaluateConfig
@@ -72,6 +74,8 @@ class SegmentArgs:
     """For agglomerative clustering, which finds the number itself."""
     batch_size: int = BATCH
     """Images that the model gets at once."""
+    backbone: str | None = None
+    """Where the model's backbone is now, a folder or a name, if it has moved since training."""
     device: str | None = None
 
 

@@ -1,6 +1,7 @@
 """Runs on photographs: their scores by a slow hand, their cache, and what they refuse."""
 
 import dataclasses
+import json
 import math
 import shlex
 import shutil
@@ -389,8 +390,11 @@ def test_a_broken_photograph_is_named_and_stops_nothing(
     assert train(tmp_path / "runs", "folder", own, tiny_backbone) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "a-broken.png cannot be read" in text
-    rows = scores.read(tmp_path / "runs" / "folder" / "seed-0")
-    assert [row["image"] for row in rows] == [1, 2, 3, 4]
+    run = tmp_path / "runs" / "folder" / "seed-0"
+    assert [row["image"] for row in scores.read(run)] == [1, 2, 3, 4]
+    (left_out,) = json.loads((run / "left-out.json").read_text())
+    assert left_out["name"].endswith("a-broken.png")
+    assert "cannot be read" in left_out["problem"]
 
 
 def test_a_run_goes_on_with_its_own_photographs_alone(

@@ -150,6 +150,28 @@ def test_a_backbone_that_is_gone_is_explained(tmp_path: Path, tiny_backbone: Pat
         assert word in str(error.value)
 
 
+def test_a_backbone_may_be_in_another_place_now(tmp_path: Path, tiny_backbone: Path) -> None:
+    path, old = tmp_path / "model.safetensors", shutil.copytree(tiny_backbone, tmp_path / "old")
+    model = make(old)
+    save(model, path)
+    now = old.rename(tmp_path / "now")
+    with pytest.raises(InputError, match="in another place now, name that: --backbone"):
+        load(path)
+    assert_same_answers(load(path, backbone=now), model)
+    weights = load_file(now / "model.safetensors")
+    changed = weights | {"embeddings.cls_token": weights["embeddings.cls_token"] + 1}
+    save_file(changed, now / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"the weights of .*now are others now"):
+        load(path, backbone=now)
+
+
+def test_a_model_of_images_has_no_backbone_to_move(tmp_path: Path) -> None:
+    model = RotatingAutoEncoder(channels=1, size=(8, 8), hidden_dim=2, rotation_dim=2)
+    save(model, tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match="trained on images and has no backbone"):
+        load(tmp_path / "model.safetensors", backbone="vit")
+
+
 def test_other_weights_under_the_same_name_are_told(tmp_path: Path, tiny_backbone: Path) -> None:
     path, vit = tmp_path / "model.safetensors", shutil.copytree(tiny_backbone, tmp_path / "vit")
     model = make(vit)

@@ -32,7 +32,7 @@ def evaluate_command(argv: list[str]) -> int:
     if args.protocol is not None:
         settings = dataclasses.replace(settings, protocols=(args.protocol,))
     device = pick_device(args.device)
-    rows = [evaluate_run(run, settings, device) for run in runs]
+    rows = [evaluate_run(run, settings, device, backbone=args.backbone) for run in runs]
     console.print(report.table(runs, report.summarise(rows)))
     if said := report.features_of(runs[0].experiment):
         console.print(said, soft_wrap=True)

@@ -22,7 +22,7 @@ MOST_COMPLAINTS = 20
 
 def segment_command(argv: list[str]) -> int:
     args = tyro.cli(SegmentArgs, args=argv, prog=f"{PROG} segment")
-    model = load(args.model, device=pick_device(args.device))
+    model = load(args.model, device=pick_device(args.device), backbone=args.backbone)
     images = find_images(args.images)
     k, threshold = args.k, args.distance_threshold
     if k is None and threshold is None:

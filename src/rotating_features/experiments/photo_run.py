@@ -1,15 +1,19 @@
 """What runs on photographs do otherwise: crops, a backbone, scores under protocols of their own."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import torch
 from rich.progress import Progress
 from torch import Tensor
 
 from rotating_features._check import InputError
+from rotating_features._files import replacing
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
 from rotating_features.data.packing import pack
 from rotating_features.data.resize import check_resize
+from rotating_features.data.workers import Problem
 from rotating_features.evaluate import cluster
 from rotating_features.evaluate.baselines import block_masks, cluster_features, one_label
 from rotating_features.evaluate.orientation import orientation_map
@@ -39,6 +43,7 @@ SCORES: dict[str, tuple[str, ...]] = {
 """What a dataset's masks allow to be scored."""
 OPTIONS = {"side", "resize"}
 """What can be said of photographs but for where they are."""
+LEFT_OUT = "left-out.json"
 BATCH = 32
 BLOCKS = 6
 """Of the block masks: as many as give the paper's scores; it does not say."""
@@ -126,6 +131,15 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
         backbone=backbone,
         quarter_turns=data.dataset == "foodseg103",
     )
+
+
+def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:
+    """Write into a run's folder which photographs it could not use, and why, if there are any."""
+    path = folder / LEFT_OUT
+    path.unlink(missing_ok=True)
+    if problems:
+        with replacing(path) as partial:
+            partial.write_text(json.dumps([each._asdict() for each in problems], indent=2) + "\n")
 
 
 Batch = dict[str, dict[str, Tensor]]

@@ -23,6 +23,7 @@ from rotating_features.experiments.photo_run import (
     count_batches,
     make_feed,
     make_photo_model,
+    note_left_out,
     open_model_backbone,
     score_photo_model,
 )
@@ -99,6 +100,8 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
     if data.dataset in PHOTOGRAPHS:
         backbone = open_model_backbone(model, device)
         images = make_feed(experiment, backbone, device)
+        for run in runs:
+            note_left_out(run.folder, images.photographs.problems)
         make = partial(make_photo_model, model, data, backbone)
         validate = _photo_validation(experiment, backbone)
     else:
@@ -142,7 +145,12 @@ def _train_together(
 
 
 def evaluate_run(
-    run: Run, settings: EvaluateConfig, device: torch.device, *, data: DataConfig | None = None
+    run: Run,
+    settings: EvaluateConfig,
+    device: torch.device,
+    *,
+    data: DataConfig | None = None,
+    backbone: str | None = None,
 ) -> list[dict[str, Any]]:
     """Score the run's model, add the rows to its ``scores.csv``, and give them back.
 
@@ -151,9 +159,10 @@ def evaluate_run(
         settings: How to score.
         device: Where.
         data: Other test images than the run's own.
+        backbone: Where the model's backbone is now, if it has moved.
     """
     check_scoring(run.experiment.model, data or run.experiment.data, settings)
-    model = load(run.folder, device=device)
+    model = load(run.folder, device=device, backbone=backbone)
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
     data = data or run.experiment.data
     if data.dataset in PHOTOGRAPHS:

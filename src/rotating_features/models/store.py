@@ -36,12 +36,19 @@ def save(model: Model, path: str | Path) -> None:
         partial.write_bytes(to_bytes(weights, metadata))
 
 
-def load(run: str | Path, *, device: str | torch.device = "cpu") -> Model:
+def load(
+    run: str | Path,
+    *,
+    device: str | torch.device = "cpu",
+    backbone: str | Path | None = None,
+) -> Model:
     """The trained model of a run, ready to use; with its backbone, if it was trained on features.
 
     Args:
         run: A run's folder (``runs/4shapes``, ``runs/4shapes/seed-0``) or a safetensors file.
         device: Where the model should live.
+        backbone: Where its backbone is now, a folder or a name, if not where it was in training.
+            It should have the same weights.
     """
     path = find(Path(run))
     try:
@@ -73,18 +80,22 @@ def load(run: str | Path, *, device: str | torch.device = "cpu") -> Model:
         raise InputError(f"{path} does not fit the model it describes: {error}") from error
     model = model.to(device).eval()
     if origin is None:
+        if backbone is not None:
+            raise InputError(f"{path} was trained on images and has no backbone. Leave {backbone}.")
         return model
     try:
-        backbone = open_backbone(**origin["backbone"], dtype=suitable_dtype(device), device=device)
-        if origin.get("weights") not in (None, backbone.weights_id()):
+        made_by = origin["backbone"] | ({} if backbone is None else {"name": str(backbone)})
+        maker = open_backbone(**made_by, dtype=suitable_dtype(device), device=device)
+        if origin.get("weights") not in (None, maker.weights_id()):
             raise InputError(
-                f"the weights of {backbone.name} are others now.\n"
+                f"the weights of {maker.name} are others now.\n"
                 "  Put back those it was trained with, or train it again."
             )
-        return OnFeatures(backbone, model, size=tuple(origin["size"])).eval()
+        return OnFeatures(maker, model, size=tuple(origin["size"])).eval()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} was trained on features that cannot be had here: {error}"
+            f"{path} was trained on features that cannot be had here: {error}\n"
+            "  If its backbone is in another place now, name that: --backbone."
         ) from error
 
 
