@@ -30,6 +30,11 @@ def test_floats_may_go_up_to_1_or_to_255(tmp_path: Path, white: float) -> None:
     assert np.asarray(open_image(tmp_path / "grey.tif"))[0, :, 0].tolist() == list(range(256))
 
 
+def test_floats_that_overshoot_are_clipped(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[-0.01, 0.5, 1.01]], dtype=np.float32)).save(tmp_path / "sharp.tif")
+    assert np.asarray(open_image(tmp_path / "sharp.tif"))[0, :, 0].tolist() == [0, 128, 255]
+
+
 @pytest.mark.parametrize("odd", [-1.0, 256.0, float("nan")])
 def test_other_floats_are_refused_by_name(tmp_path: Path, odd: float) -> None:
     Image.fromarray(np.array([[0.5, odd]], dtype=np.float32)).save(tmp_path / "odd.tif")

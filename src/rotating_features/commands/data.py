@@ -49,9 +49,10 @@ def data_command(argv: list[str]) -> int:
         raise InputError(
             f"{', '.join(there)} exists already.\n  Remove it first, or write to another --out."
         )
+    datasets = {split: make_dataset(config, split) for split in paths}
     with Progress(console=console) as bar:
         for split, path in paths.items():
-            dataset = make_dataset(config, split)
+            dataset = datasets[split]
             task = bar.add_task(f"drawing {split}", total=len(dataset))
             write_npz(dataset, path, progress=lambda n, task=task: bar.update(task, completed=n))
     console.print("Written:", *(f"  {path}" for path in paths.values()), sep="\n", soft_wrap=True)

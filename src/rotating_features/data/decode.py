@@ -95,12 +95,12 @@ def eight_bits(picture: Image.Image) -> Image.Image:
         values = np.asarray(picture) / 257
     elif picture.mode == "F":
         values = np.asarray(picture)
-        if not (values.min() >= 0 and values.max() <= 255):  # also true of nan
+        if not (values.min() > -1 and values.max() < 256):  # also true of nan; resizing overshoots
             raise InputError(
                 f"pixels that are floats should lie in [0, 1] or [0, 255], got {values.min():.4g} "
                 f"to {values.max():.4g}.\n  Save it with 8 or 16 bits a channel."
             )
-        values = values * 255 if values.max() <= 1 else values
+        values = values * 255 if values.max() <= 1.1 else values
     else:
         return picture
     return Image.fromarray(values.round().clip(0, 255).astype(np.uint8))

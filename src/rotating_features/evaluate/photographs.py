@@ -123,6 +123,7 @@ def _prepare(
             raise
         instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
         done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
+        del photograph  # before its room is given back
     if kept is not None:
         kept[index] = done
     return done

@@ -78,8 +78,8 @@ def segment(
             with timings.spent("report"):
                 write_coco(out)
                 _summarise(out, wanted, journal, problems)
-    with timings.spent("report"):
-        write_sheet(out)
+        with timings.spent("report"):
+            write_sheet(out)
 
 
 def _summarise(

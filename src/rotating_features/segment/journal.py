@@ -131,7 +131,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for text in file:
             with contextlib.suppress(ValueError):
                 line = json.loads(text)
-                if isinstance(line, dict) and "made_from" in line:
+                if isinstance(line, dict) and {"name", "made_from"} <= line.keys():
                     yield line
 
 
