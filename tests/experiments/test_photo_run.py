@@ -123,7 +123,8 @@ def test_scores_agree_with_a_slow_loop_over_files(model, photographs: dict) -> N
         by_class = best_overlap(large, true["SegmentationClass"])
         assert float(values["mbo_c"][number]) == pytest.approx(by_class)
         assert int(values["clusters"][number]) == len(labels.unique())
-        assert float(values["uncertainty"][number]) == pytest.approx(float(doubt.mean()))
+        # One photograph or two at a time: sums are added up in another order.
+        assert float(values["uncertainty"][number]) == pytest.approx(float(doubt.mean()), rel=1e-4)
 
 
 def test_features_that_are_kept_give_the_same_scores_and_are_used(
