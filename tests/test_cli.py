@@ -339,7 +339,7 @@ def test_damaged_scores_are_explained(tmp_path: Path, explained) -> None:
 
 
 def test_compiling_without_a_compiler_is_explained(tmp_path: Path, explained, monkeypatch) -> None:
-    monkeypatch.setattr("rotating_features.train.machine.shutil.which", lambda name: None)
+    monkeypatch.setattr("rotating_features.machine.shutil.which", lambda name: None)
     status = train(tmp_path, "--train.compile", "yes")
     explained(status, "a C++ compiler", "--train.compile at auto")
 

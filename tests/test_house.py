@@ -15,6 +15,7 @@ FLOORS = {
     "_commit": 0,
     "_files": 0,
     "_version": 0,
+    "machine": 1,
     "vectors": 1,
     "testing": 2,
     "ops": 2,

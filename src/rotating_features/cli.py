@@ -13,8 +13,8 @@ from rotating_features.commands.reproduce import reproduce_command
 from rotating_features.commands.screen import PROG, complain, console, unknown
 from rotating_features.commands.segment import segment_command
 from rotating_features.commands.train import train_command
+from rotating_features.machine import tune_cpu
 from rotating_features.train import Interrupted
-from rotating_features.train.machine import tune_cpu
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "train": (train_command, "train a model, score it and draw what it sees"),

@@ -29,8 +29,8 @@ from rotating_features.bench.synthetic import (
     photograph_masks,
 )
 from rotating_features.evaluate import PHOTO_PROTOCOLS
+from rotating_features.machine import describe
 from rotating_features.metrics import adjusted_rand_index
-from rotating_features.train.machine import describe
 
 TINY = Work(side=8, n=2, d=2, batch=2)
 TINY_WORKS = {

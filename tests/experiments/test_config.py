@@ -5,6 +5,7 @@ import pytest
 
 from rotating_features.experiments import EXPERIMENTS
 from rotating_features.experiments.config import (
+    DataConfig,
     EvaluateConfig,
     Experiment,
     ModelConfig,
@@ -48,6 +49,8 @@ def test_the_paper_preset_has_the_papers_numbers() -> None:
         (TrainConfig, {"lr": float("nan")}),
         (TrainConfig, {"grad_clip": -1.0}),
         (TrainConfig, {"warmup_steps": -1}),
+        (TrainConfig, {"cooldown_steps": -1}),
+        (DataConfig, {"crops": 0}),
         (TrainConfig, {"weight_decay": -0.1}),
         (EvaluateConfig, {"k": 0}),
         (EvaluateConfig, {"images": 0}),

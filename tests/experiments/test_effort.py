@@ -8,7 +8,13 @@ import torch
 
 from rotating_features.experiments import EXPERIMENTS
 from rotating_features.experiments.config import DataConfig, Experiment, ModelConfig
-from rotating_features.experiments.effort import in_words, machine_flops, step_flops
+from rotating_features.experiments.effort import (
+    in_words,
+    look_flops,
+    machine_flops,
+    step_flops,
+)
+from rotating_features.experiments.photo_run import open_photographs
 
 
 def test_a_step_of_4shapes_has_58_gflop() -> None:
@@ -43,6 +49,22 @@ def test_a_backbone_is_counted_once_and_not_thrice(tiny_backbone: Path) -> None:
         e, model=dataclasses.replace(e.model, backbone=str(tiny_backbone))
     )
     assert step_flops(on_pixels) > step_flops(on_features) > 1e9
+
+
+def test_crops_that_are_kept_are_counted_once_and_not_in_every_step(
+    photographs: dict, tiny_backbone: Path
+) -> None:
+    e = EXPERIMENTS["folder"]["paper"]
+    model = dataclasses.replace(e.model, backbone=str(tiny_backbone))
+    data = dataclasses.replace(e.data, path=str(photographs["folder"]))
+    e = dataclasses.replace(e, model=model, data=data)
+    kept = dataclasses.replace(e, data=dataclasses.replace(data, crops=3))
+    in_steps = step_flops(e) - step_flops(kept)
+    looks = 3 * len(open_photographs(data, "train"))
+    assert look_flops(e) == 0
+    assert look_flops(kept) == pytest.approx(looks * in_steps / e.train.batch_size)
+    on_pixels = dataclasses.replace(kept, model=dataclasses.replace(model, backbone=None))
+    assert look_flops(on_pixels) == 0
 
 
 def test_the_machine_computes_something() -> None:

@@ -18,6 +18,7 @@ from rotating_features.cli import main
 from rotating_features.evaluate.smooth import mode_filter
 from rotating_features.experiments import scores
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, ModelConfig
+from rotating_features.experiments.folders import read_run
 from rotating_features.experiments.photo_pictures import photo_sheet
 from rotating_features.experiments.photo_run import (
     make_photo_model,
@@ -287,7 +288,7 @@ def run(photographs: dict, tiny_backbone: Path, tmp_path_factory) -> Path:
         ("--model.kind standard", "a standard model finds none"),
         ("--data.side 30", "multiples of 8, got 30 x 30"),
         ("--data.side 0", "side should be at least 1 pixel, got 0"),
-        ("--data.colors 3", "pascal-voc has no option colors, got colors=3. It has resize, side."),
+        ("--data.colors 3", "no option colors, got colors=3. It has crops, resize, side."),
         ("--data.path nowhere", "There is no Pascal VOC 2012 in"),
         ("--train.batch-size 3", "number of images, 2, got 3"),
         ("--evaluate.k 17", "got k=17"),
@@ -308,6 +309,7 @@ def test_mistakes_are_found_before_a_folder_is_made(
         ("--evaluate.protocols dinosaur", "Drawn images are scored by blind, rf2023, got dinosaur"),
         ("--model.backbone dino-vitb16", "Backbones are for photographs (pascal-voc, foodseg103"),
         ("--data.side 64", "4shapes has no option side"),
+        ("--data.crops 2", "4shapes has no option crops"),
         ("--model.no-position-embedding", "got no --model.backbone"),
     ],
 )
@@ -420,6 +422,19 @@ def test_a_backbone_may_be_run_without_positions(
     patch = torch.rand(1, 3, 8, 8).repeat(1, 1, 4, 4)
     features = backbone(patch)
     torch.testing.assert_close(features, features[..., :1, :1].expand_as(features))
+
+
+@pytest.mark.parametrize("backbone", [True, False], ids=["features", "pixels"])
+def test_fixed_crops_are_learned_from_and_a_run_keeps_their_number(
+    photographs: dict, tiny_backbone: Path, tmp_path: Path, explained, backbone: bool
+) -> None:
+    where = ["pascal-voc", photographs["pascal-voc"], tiny_backbone if backbone else "None"]
+    words = ["--data.crops", "3", "--train.steps"]
+    assert train(tmp_path, *where, *words, "2") == 0
+    assert train(tmp_path, *where, *words, "4", "--resume") == 0
+    assert read_run(tmp_path / "pascal-voc" / "seed-0").experiment.data.crops == 3
+    words[1] = "2"
+    explained(train(tmp_path, *where, *words, "4", "--resume"), "data.crops 3 -> 2")
 
 
 def test_a_model_of_pixels_is_trained_on_photographs(photographs: dict, tmp_path: Path) -> None:

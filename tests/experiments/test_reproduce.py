@@ -14,7 +14,7 @@ import torch
 from rotating_features.cli import main
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, show
-from rotating_features.experiments.config import Experiment
+from rotating_features.experiments.config import Experiment, TrainConfig
 from rotating_features.experiments.folders import open_runs
 from rotating_features.experiments.page import page
 from rotating_features.experiments.paper import Claim
@@ -132,12 +132,12 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
         found = show.main_scores(case["scores"])
         assert found["images"][0] == 2
         counts.append(len(found["mbo_c"]["per_seed"]))
-    assert counts == [1, 1, 2, 2, 2, 2, 2]  # of seeds: one label and blocks do not depend on them
+    assert counts == [1, 1, *[2] * 6]  # of seeds: one label and blocks do not depend on them
     assert (tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-objects.png").exists()
     shutil.rmtree(tmp_path / "runs")
     capsys.readouterr()
     assert reproduce(name, *files) == 0
-    assert capsys.readouterr().out.count("as found at commit") == 7
+    assert capsys.readouterr().out.count("as found at commit") == 8
     assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
 
 
@@ -191,6 +191,7 @@ def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, mo
         "k-means on features as they are",
         "complex autoencoder on features",
         "rotating features on features",
+        "rotating features on features, small",
     }
 
 
@@ -581,11 +582,16 @@ def test_worse_means_by_more_than_two_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "steps", "warmup"), [(1, 100_000, 500), (0.2, 20_000, 500), (0.005, 500, 250)]
+    ("scale", "steps", "warmup", "cooldown"),
+    [(1, 100_000, 500, 4_000), (0.2, 20_000, 500, 800), (0.005, 500, 250, 20)],
 )
-def test_a_shorter_schedule_starts_as_gently(scale: float, steps: int, warmup: int) -> None:
-    shorter = scaled(Experiment(), scale).train
+def test_a_shorter_schedule_starts_as_gently(
+    scale: float, steps: int, warmup: int, cooldown: int
+) -> None:
+    whole = Experiment(train=TrainConfig(cooldown_steps=4_000))
+    shorter = scaled(whole, scale).train
     assert (shorter.steps, shorter.warmup_steps) == (steps, warmup)
+    assert shorter.cooldown_steps == cooldown
 
 
 def test_a_level_is_drawn_for_what_was_not_varied() -> None:

@@ -14,6 +14,7 @@ from rotating_features._check import InputError
 from rotating_features.evaluate import discover
 from rotating_features.features import Backbone, open_backbone
 from rotating_features.models import OnFeatures, RotatingAutoEncoder, load, save
+from rotating_features.models.on_features import suitable_dtype
 
 SIZE = (32, 40)
 
@@ -30,7 +31,8 @@ def own_backbone() -> Backbone:
 
 
 def make(backbone: Backbone | Path) -> OnFeatures:
-    backbone = backbone if isinstance(backbone, Backbone) else open_backbone(backbone)
+    if not isinstance(backbone, Backbone):
+        backbone = open_backbone(backbone, dtype=suitable_dtype("cpu"))  # as load does
     model = OnFeatures(backbone, make_autoencoder(), size=SIZE)
     model.train()(torch.rand(4, 3, *SIZE))  # norms have seen data, so their statistics matter
     return model.eval()
@@ -99,7 +101,8 @@ def test_a_loaded_model_gives_the_answers_of_the_saved_one(
 
 
 def test_the_options_of_the_backbone_come_back(tmp_path: Path, tiny_backbone: Path) -> None:
-    model = make(open_backbone(tiny_backbone, position_embedding=False, class_token=False))
+    options = {"position_embedding": False, "class_token": False}
+    model = make(open_backbone(tiny_backbone, dtype=suitable_dtype("cpu"), **options))
     save(model, tmp_path / "model.safetensors")
     assert_same_answers(load(tmp_path), model)
 
@@ -226,7 +229,10 @@ def test_objects_are_found_at_the_size_of_the_photograph(k) -> None:
 
 
 def test_settings_are_plain_and_tell_backbones_apart(tiny_backbone: Path) -> None:
-    backbones = [open_backbone(tiny_backbone, position_embedding=p) for p in (True, False)]
+    dtype = suitable_dtype("cpu")
+    backbones = [
+        open_backbone(tiny_backbone, dtype=dtype, position_embedding=p) for p in (True, False)
+    ]
     told = [json.dumps(make(b).settings) for b in (*backbones, own_backbone(), own_backbone())]
     assert len(set(told)) == 4
     assert json.dumps(make(tiny_backbone).settings) == told[0]

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from rotating_features.data import FourShapes
+from rotating_features.machine import can_compile
 from rotating_features.models import RotatingAutoEncoder, load
 from rotating_features.train import Interrupted, Trainee, train
 from rotating_features.train.checkpoint import read_metrics
-from rotating_features.train.machine import can_compile
 
 
 def make() -> RotatingAutoEncoder:
@@ -118,7 +118,7 @@ def test_the_model_file_holds_the_last_weights(tmp_path: Path) -> None:
     torch.testing.assert_close(model(x).reconstruction, saved(x).reconstruction)
 
 
-def test_the_learning_rate_warms_up_linearly(tmp_path: Path, monkeypatch) -> None:
+def test_the_learning_rate_rises_and_falls_linearly(tmp_path: Path, monkeypatch) -> None:
     rates = []
     from rotating_features.train import Step
 
@@ -130,6 +130,9 @@ def test_the_learning_rate_warms_up_linearly(tmp_path: Path, monkeypatch) -> Non
     )
     run(tmp_path, 5, lr=1.0e-3, warmup_steps=4)
     np.testing.assert_allclose(rates, [0.25e-3, 0.5e-3, 0.75e-3, 1e-3, 1e-3])
+    rates.clear()
+    run(tmp_path / "falling", 5, lr=1.0e-3, warmup_steps=2, cooldown_steps=2)
+    np.testing.assert_allclose(rates, [0.5e-3, 1e-3, 1e-3, 1e-3, 0.5e-3])
 
 
 def test_a_line_cut_short_by_a_kill_is_dropped_when_resuming(tmp_path: Path) -> None:

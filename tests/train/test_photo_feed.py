@@ -13,7 +13,7 @@ from rotating_features._check import InputError
 from rotating_features.data.packed import Packed
 from rotating_features.features import Backbone
 from rotating_features.models import OnFeatures, RotatingAutoEncoder
-from rotating_features.train import Step, Trainee, train
+from rotating_features.train import Step, Trainee, photo_feed, train
 from rotating_features.train.batches import INDEX_BITS
 from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.together import Together
@@ -114,6 +114,52 @@ def test_with_a_backbone_its_features_of_the_crops_are_given() -> None:
     assert not features.requires_grad
 
 
+def test_fixed_crops_are_so_many_of_each_photograph_and_all_of_them_come() -> None:
+    many = tickets(100, 1)
+    feed = make_feed(crops=3)
+    assert len(feed(many).flatten(1).unique(dim=0)) == 3
+    assert torch.equal(feed(many), torch.cat([feed(ticket.view(1)) for ticket in many]))
+    assert len(make_feed()(many).flatten(1).unique(dim=0)) > 30
+
+
+def test_of_more_fixed_crops_the_first_are_the_same() -> None:
+    few, more = (make_feed(crops=n)(tickets(60, 4)).flatten(1).unique(dim=0) for n in (2, 3))
+    assert len(torch.cat([few, more]).unique(dim=0)) == len(more) == 3
+
+
+def test_features_that_are_kept_are_those_of_the_fixed_crops() -> None:
+    backbone, some = own_backbone(), torch.cat([tickets(4, index) for index in range(5)])
+    looked: list[int] = []
+    feed = make_feed(backbone=backbone, crops=2, progress=looked.append)
+    wanted = backbone(make_feed(crops=2)(some))
+    kept = feed(some)
+    assert kept.dtype == torch.float32
+    assert kept.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(kept, wanted.bfloat16().float())
+    assert looked == [10]
+
+
+def test_the_backbone_looks_beforehand_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = own_backbone()
+    feed = make_feed(backbone=backbone, crops=2)
+    monkeypatch.setattr(Backbone, "forward", lambda self, x: pytest.fail("it looked again"))
+    assert feed(tickets(3, 2)).shape == (3, 6, 2, 2)
+    assert feed.photographs is None  # their room is free
+
+
+def test_features_that_do_not_fit_are_refused_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(photo_feed, "free_memory", lambda device: 400)
+    make_feed(backbone=own_backbone(), crops=1)  # 5 photographs of 2 x 2 places, 6 channels
+    with pytest.raises(InputError, match=r"(?s)2 crops of 5 photographs.*--data.crops"):
+        make_feed(backbone=own_backbone(), crops=2)
+
+
+def test_a_run_goes_on_only_with_as_many_crops() -> None:
+    backbone = own_backbone()
+    digests = {make_feed(backbone=backbone, crops=n).digest for n in (None, 1, 2)}
+    assert len(digests) == 3
+
+
 def test_a_batch_has_no_labels() -> None:
     (x,) = make_feed().batch(tickets(2, 0), labels=False)
     assert torch.equal(x, make_feed()(tickets(2, 0)))
@@ -134,18 +180,21 @@ def make_model(backbone: Backbone, seed: int = 0) -> RotatingAutoEncoder:
     return OnFeatures(backbone, autoencoder, size=(8, 8)).autoencoder
 
 
-def run(folder: Path, steps: int, seed: int = 0) -> dict[str, torch.Tensor]:
+def run(
+    folder: Path, steps: int, seed: int = 0, crops: int | None = None
+) -> dict[str, torch.Tensor]:
     backbone = own_backbone()
     trainee = Trainee(make_model(backbone), folder, seed)
-    feed = make_feed(backbone=backbone, quarter_turns=True)
+    feed = make_feed(backbone=backbone, quarter_turns=True, crops=crops)
     train([trainee], feed, steps=steps, batch_size=2, warmup_steps=1, log_every=1, quiet=True)
     return trainee.model.state_dict()
 
 
-def test_a_run_that_is_resumed_ends_as_one_undisturbed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("crops", [None, 2])
+def test_a_run_that_is_resumed_ends_as_one_undisturbed(tmp_path: Path, crops: int | None) -> None:
     """Over three epochs of two steps, to the bit."""
-    run(tmp_path / "parts", 3)
-    parts, whole = run(tmp_path / "parts", 6), run(tmp_path / "whole", 6)
+    run(tmp_path / "parts", 3, crops=crops)
+    parts, whole = (run(tmp_path / name, 6, crops=crops) for name in ("parts", "whole"))
     assert all(torch.equal(parts[name], whole[name]) for name in whole)
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from rotating_features.machine import can_compile
 from rotating_features.models import MODELS, AutoEncoder, ComplexAutoEncoder, RotatingAutoEncoder
 from rotating_features.train import Step
-from rotating_features.train.machine import can_compile
 
 
 def make(**options) -> RotatingAutoEncoder:

@@ -18,8 +18,8 @@ from rotating_features.bench.peers import evaluate_peer, photographs_peer, smoot
 from rotating_features.bench.synthetic import label_maps, orientation_maps, photograph_masks
 from rotating_features.evaluate import PHOTO_PROTOCOLS, kmeans, mode_filter
 from rotating_features.evaluate.ward import ward
+from rotating_features.machine import tune_cpu
 from rotating_features.metrics import adjusted_rand_index, mean_best_overlap
-from rotating_features.train.machine import tune_cpu
 
 K = 5
 RADIUS = 22

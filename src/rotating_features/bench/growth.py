@@ -11,7 +11,7 @@ from rotating_features.bench.alone import Task, Tell, alone, rounds_here
 from rotating_features.bench.evaluation import K
 from rotating_features.bench.harness import Row, Timing, compare
 from rotating_features.bench.step import Work, step_task
-from rotating_features.train.machine import describe
+from rotating_features.machine import describe
 
 STEPS_AT_ONCE = 20
 

@@ -16,7 +16,7 @@ import torch
 
 from rotating_features._commit import commit
 from rotating_features._files import replacing
-from rotating_features.train.machine import describe
+from rotating_features.machine import describe
 
 Row = dict[str, object]
 PACKAGES = {

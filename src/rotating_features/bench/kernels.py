@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from rotating_features.bench.alone import Tell, alone, rounds_here
 from rotating_features.bench.harness import Row, Timing, compare, measure, this_device
+from rotating_features.machine import tune_cpu
 from rotating_features.ops import Impl
 from rotating_features.ops.activate import activate
 from rotating_features.ops.activate_complex import activate_complex
 from rotating_features.ops.adam import adam_
 from rotating_features.ops.convolve import convolve
 from rotating_features.ops.squared_error import squared_error
-from rotating_features.train.machine import tune_cpu
 
 N, D = 8, 32
 PARAMETERS = 377_740

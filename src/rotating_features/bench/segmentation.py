@@ -23,12 +23,12 @@ from rotating_features.bench.photographs import (
 )
 from rotating_features.data.decode import open_image
 from rotating_features.evaluate import discover
+from rotating_features.machine import tune_cpu
 from rotating_features.models import OnFeatures, RotatingAutoEncoder
 from rotating_features.segment import Timings, find_images, segment
 from rotating_features.segment.blocks import Blocks
 from rotating_features.segment.files import write_pictures
 from rotating_features.segment.timings import STAGES
-from rotating_features.train.machine import tune_cpu
 
 PHOTOGRAPHS = 200
 K, N, D = 4, 10, 128

@@ -20,12 +20,12 @@ from rotating_features.bench.plain import PlainAutoEncoder, plain_crops
 from rotating_features.bench.synthetic import RandomImages
 from rotating_features.data import FourShapes, ImageDataset
 from rotating_features.features import Backbone
+from rotating_features.machine import Precision, can_compile
 from rotating_features.models import RotatingAutoEncoder
 from rotating_features.models.on_features import suitable_dtype
 from rotating_features.train import Step
 from rotating_features.train.batches import DRAW_BITS, INDEX_BITS
 from rotating_features.train.feed import Feed
-from rotating_features.train.machine import Precision, can_compile
 from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.together import Together
 

@@ -17,7 +17,7 @@ from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
 from rotating_features.features import BACKBONES
-from rotating_features.train.machine import pick_device
+from rotating_features.machine import pick_device
 
 
 def evaluate_command(argv: list[str]) -> int:

@@ -20,8 +20,8 @@ from rotating_features.experiments.reproduce import cost, run_study
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.study import Case, Study
 from rotating_features.experiments.theory import THEORY
+from rotating_features.machine import pick_device
 from rotating_features.train.checkpoint import steps_done
-from rotating_features.train.machine import pick_device
 
 PAGE = Path("docs/results.md")
 OF_ANY_RUN: dict[str, Callable[[Case], Case]] = {

@@ -10,12 +10,12 @@ from rotating_features.arguments import SegmentArgs
 from rotating_features.commands.screen import PROG, complain, console
 from rotating_features.evaluate.cluster import Count
 from rotating_features.experiments.folders import read_run
+from rotating_features.machine import pick_device
 from rotating_features.models import load
 from rotating_features.models.store import find
 from rotating_features.segment import Segmented, find_images, segment
 from rotating_features.train.checkpoint import CONFIG_FILE
 from rotating_features.train.interrupt import interruptible
-from rotating_features.train.machine import pick_device
 
 MOST_COMPLAINTS = 20
 

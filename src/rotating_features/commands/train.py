@@ -14,7 +14,7 @@ from rotating_features.experiments import EXPERIMENTS, report
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.pictures import draw_pictures
 from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
-from rotating_features.train.machine import pick_device
+from rotating_features.machine import pick_device
 
 
 def train_command(argv: list[str]) -> int:

@@ -53,9 +53,16 @@ class DataConfig:
     """Height and width of crops in pixels. Photographs only."""
     resize: How = "bilinear"
     """How photographs are resized for training, before they are cropped."""
+    crops: int | None = None
+    """Learn from so many fixed crops of each photograph: a backbone looks at each once, before
+    training, not in every step. None: a new crop each time. Photographs only."""
     path: str | None = None
     """Where files are: a folder that `rotating-features data` wrote, a published dataset's, or
     one of photographs."""
+
+    def __post_init__(self) -> None:
+        if self.crops is not None:
+            _at_least("crops", self.crops, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +95,8 @@ class TrainConfig:
     """Learning rate after the warm-up."""
     warmup_steps: int = 500
     """Steps over which the learning rate rises linearly."""
+    cooldown_steps: int = 0
+    """Last steps, over which it falls again; the paper has none."""
     grad_clip: float | None = 0.1
     """Largest gradient norm, or None to leave gradients alone."""
     weight_decay: float = 0.0
@@ -104,6 +113,7 @@ class TrainConfig:
         for name in ("steps", "batch_size", "log_every", "checkpoint_every", "validate_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("warmup_steps", self.warmup_steps, 0)
+        _at_least("cooldown_steps", self.cooldown_steps, 0)
         _at_least("weight_decay", self.weight_decay, 0)
         for name in ("lr", "grad_clip"):
             value = getattr(self, name)

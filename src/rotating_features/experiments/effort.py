@@ -8,7 +8,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments.build import make_dataset, make_model
 from rotating_features.experiments.config import Experiment
-from rotating_features.experiments.photo_run import make_photo_model, open_model_backbone
+from rotating_features.experiments.photo_run import (
+    make_photo_model,
+    open_model_backbone,
+    open_photographs,
+)
 
 SHARE = {"cuda": 0.14, "cpu": 0.5}
 """Of the speed of large matrix products, what a step of the 4Shapes model reaches in the rows of
@@ -20,14 +24,10 @@ def step_flops(experiment: Experiment) -> float:
     meta, seen = torch.device("meta"), 0.0
     labels = None
     if experiment.data.dataset in PHOTOGRAPHS:
-        side = experiment.data.side
         backbone = open_model_backbone(experiment.model, torch.device("cpu"))
         model = make_photo_model(experiment.model, experiment.data, backbone, seed=0, device=meta)
         x = torch.empty(2, model.channels, *model.size, device=meta)
-        if backbone is not None:
-            with FlopCounterMode(display=False) as counter:
-                backbone.to(meta)(torch.empty(1, 3, side, side, dtype=torch.uint8, device=meta))
-            seen = counter.get_total_flops()
+        seen = 0.0 if experiment.data.crops is not None else _crop_flops(experiment)
     else:
         dataset = make_dataset(experiment.data, "test")
         model = make_model(experiment.model, dataset, seed=0, device=meta)
@@ -39,6 +39,25 @@ def step_flops(experiment: Experiment) -> float:
     forward = counter.get_total_flops() / 2  # batch normalisation wants two images
     # The backward pass is twice the forward; a backbone has none.
     return (3 * forward + seen) * experiment.train.batch_size
+
+
+def look_flops(experiment: Experiment) -> float:
+    """The same of what a backbone looks at beforehand: nothing, if each step has crops anew."""
+    if experiment.data.crops is None or experiment.model.backbone is None:
+        return 0.0
+    looks = experiment.data.crops * len(open_photographs(experiment.data, "train"))
+    return looks * _crop_flops(experiment)
+
+
+def _crop_flops(experiment: Experiment) -> float:
+    """Of the backbone, if there is one, for one crop."""
+    backbone = open_model_backbone(experiment.model, torch.device("cpu"))
+    if backbone is None:
+        return 0.0
+    side, meta = experiment.data.side, torch.device("meta")
+    with FlopCounterMode(display=False) as counter:
+        backbone.to(meta)(torch.empty(1, 3, side, side, dtype=torch.uint8, device=meta))
+    return counter.get_total_flops()
 
 
 def machine_flops(device: torch.device, dtype: torch.dtype) -> float:

@@ -41,7 +41,7 @@ SCORES: dict[str, tuple[str, ...]] = {
     "folder": (),
 }
 """What a dataset's masks allow to be scored."""
-OPTIONS = {"side", "resize"}
+OPTIONS = {"side", "resize", "crops"}
 """What can be said of photographs but for where they are."""
 LEFT_OUT = "left-out.json"
 BATCH = 32
@@ -124,13 +124,20 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
         )
         for problem in packed.problems:
             bar.console.print(f"Left out: {problem.problem}", soft_wrap=True)
-    return PhotoFeed(
-        packed,
-        device,
-        size=data.side,
-        backbone=backbone,
-        quarter_turns=data.dataset == "foodseg103",
-    )
+        kept = bar.add_task(
+            f"features of {data.crops} crops of each",
+            total=len(packed) * (data.crops or 0),
+            visible=backbone is not None and data.crops is not None,
+        )
+        return PhotoFeed(
+            packed,
+            device,
+            size=data.side,
+            backbone=backbone,
+            quarter_turns=data.dataset == "foodseg103",
+            crops=data.crops,
+            progress=lambda done: bar.update(kept, completed=done),
+        )
 
 
 def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:

@@ -10,7 +10,7 @@ import torch
 from rotating_features._commit import commit
 from rotating_features._version import __version__
 from rotating_features.experiments.config import Experiment, to_dict
-from rotating_features.train.machine import describe
+from rotating_features.machine import describe
 
 PLACES = ("--runs", "--out")
 """Options that say where files go, which is no part of what was done."""

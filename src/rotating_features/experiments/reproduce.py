@@ -17,7 +17,13 @@ from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
-from rotating_features.experiments.effort import SHARE, in_words, machine_flops, step_flops
+from rotating_features.experiments.effort import (
+    SHARE,
+    in_words,
+    look_flops,
+    machine_flops,
+    step_flops,
+)
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import (
     open_photographs,
@@ -36,8 +42,8 @@ from rotating_features.experiments.provenance import provenance, settings_for_ot
 from rotating_features.experiments.run import check, check_scoring, evaluate_run, train_runs
 from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
+from rotating_features.machine import describe
 from rotating_features.train.checkpoint import steps_done
-from rotating_features.train.machine import describe
 
 WHERE = ("commit", "device", "hardware")
 """What of a case says where it was found, not what."""
@@ -60,7 +66,8 @@ def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
         left = [t.steps - min(t.steps, taken) for taken in done]
         models += sum(each > 0 for each in left)
         steps += sum(left)
-        work += sum(left) * step_flops(settings) if any(left) else 0
+        if any(left):
+            work += sum(left) * step_flops(settings) + look_flops(settings)
         dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
     without = (
         f" Files of {lacking} row{'s'[: lacking > 1]} are missing, see below." if lacking else ""

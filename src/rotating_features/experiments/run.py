@@ -28,10 +28,10 @@ from rotating_features.experiments.photo_run import (
     score_photo_model,
 )
 from rotating_features.features import Backbone
+from rotating_features.machine import can_compile, pick_compile, pick_precision
 from rotating_features.models import AutoEncoder, OnFeatures, load
 from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
-from rotating_features.train.machine import can_compile, pick_compile, pick_precision
 from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.together import SIDE_BY_SIDE
 
@@ -101,7 +101,7 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
         backbone = open_model_backbone(model, device)
         images = make_feed(experiment, backbone, device)
         for run in runs:
-            note_left_out(run.folder, images.photographs.problems)
+            note_left_out(run.folder, images.problems)
         make = partial(make_photo_model, model, data, backbone)
         validate = _photo_validation(experiment, backbone)
     else:
@@ -132,6 +132,7 @@ def _train_together(
         batch_size=t.batch_size,
         lr=t.lr,
         warmup_steps=t.warmup_steps,
+        cooldown_steps=t.cooldown_steps,
         grad_clip=t.grad_clip,
         weight_decay=t.weight_decay,
         precision="bfloat16" if t.precision == "bfloat16" else "float32",

@@ -100,6 +100,7 @@ def scaled(settings: Experiment, scale: float) -> Experiment:
             t,
             steps=steps,
             warmup_steps=min(t.warmup_steps, steps // 2),
+            cooldown_steps=round(t.cooldown_steps * scale),
             checkpoint_every=max(1, round(t.checkpoint_every * scale)),
             validate_every=max(1, round(t.validate_every * scale)),
         ),

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from rotating_features._check import InputError
 from rotating_features.features import Backbone
+from rotating_features.machine import multiplies_bfloat16
 from rotating_features.models.autoencoder import AutoEncoder, Output
 
 
@@ -69,5 +70,6 @@ class OnFeatures(nn.Module):
 
 
 def suitable_dtype(device: str | torch.device) -> torch.dtype:
-    """What a backbone computes in: it is only looked at, so a GPU may hurry."""
-    return torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32
+    """What a backbone computes in: it is only looked at, so a machine that can hurry may."""
+    hurries = torch.device(device).type == "cuda" or multiplies_bfloat16()
+    return torch.bfloat16 if hurries else torch.float32

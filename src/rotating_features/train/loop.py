@@ -12,13 +12,13 @@ import torch
 
 from rotating_features._check import InputError
 from rotating_features.data.sample import ImageDataset
+from rotating_features.machine import Precision
 from rotating_features.models import AutoEncoder
 from rotating_features.train.batches import Batches
 from rotating_features.train.checkpoint import load_checkpoint, save_checkpoint
 from rotating_features.train.feed import Feed
 from rotating_features.train.interrupt import Interrupted, interruptible
 from rotating_features.train.log import Log
-from rotating_features.train.machine import Precision
 from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.step import Step
 from rotating_features.train.together import Together
@@ -40,6 +40,7 @@ def train(
     batch_size: int = 64,
     lr: float = 1e-3,
     warmup_steps: int = 500,
+    cooldown_steps: int = 0,
     grad_clip: float | None = 0.1,
     weight_decay: float = 0.0,
     precision: Precision = "float32",
@@ -61,7 +62,8 @@ def train(
             is looked at. Of photographs, a feed of crops or of their features.
         steps: Steps in all, those done before included.
         batch_size: Images in a step.
-        lr, warmup_steps: The learning rate, and over how many steps it rises to that linearly.
+        lr, warmup_steps, cooldown_steps: The learning rate, over how many steps it rises to that
+            linearly, and over how many of the last ones it falls.
         grad_clip, weight_decay, precision, compiled: As in :class:`Step`.
         log_every, checkpoint_every, validate_every: In steps.
         validate: Gives scores of a model to log along the way.
@@ -121,7 +123,10 @@ def train(
                 marks = (log_every, checkpoint_every, validate_every)
                 then = min(end, now + together.stride, *(now - now % k + k for k in marks))
                 order = np.array([[m.batches[i] for m in here] for i in range(now, then)])
-                rates = lr * np.minimum(1, np.arange(now + 1, then + 1) / max(1, warmup_steps))
+                number = np.arange(now + 1, then + 1)
+                rise = number / max(1, warmup_steps)
+                fall = (steps + 1 - number) / max(1, cooldown_steps)
+                rates = lr * np.minimum(1, np.minimum(rise, fall))
                 losses = together.run(torch.from_numpy(order), torch.from_numpy(rates))
                 for log in logs:
                     log.advance(then - now, batch_size)

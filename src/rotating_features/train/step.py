@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from rotating_features.machine import Precision, tune_cpu
 from rotating_features.models import AutoEncoder
 from rotating_features.ops.adam import adam_
 from rotating_features.ops.beside import Beside, run_beside
-from rotating_features.train.machine import Precision, tune_cpu
 
 
 class Step:

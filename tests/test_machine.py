@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rotating_features.train import machine
+from rotating_features import machine
 
 
 def test_small_numbers_are_flushed_to_zero() -> None:
@@ -41,3 +41,11 @@ def test_a_device_that_is_not_there_is_explained() -> None:
 
 def test_the_machine_is_described_for_result_files() -> None:
     assert {"cpu", "cores", "gpu", "torch", "python"} == set(machine.describe())
+
+
+def test_free_memory_is_what_linux_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    free = machine.free_memory(cpu)
+    assert free is None or free > 2**20
+    monkeypatch.setattr(machine.Path, "exists", lambda path: False)
+    assert machine.free_memory(cpu) is None

@@ -36,7 +36,7 @@ def pick_device(name: str | None) -> torch.device:
 
 def pick_precision(device: torch.device) -> Precision:
     """bfloat16 on processors with instructions for it, float32 (TF32 on GPUs) elsewhere."""
-    return "bfloat16" if device.type == "cpu" and _multiplies_bfloat16() else "float32"
+    return "bfloat16" if device.type == "cpu" and multiplies_bfloat16() else "float32"
 
 
 def pick_compile(device: torch.device, images: int) -> bool:
@@ -70,6 +70,16 @@ def tune_cpu() -> None:
             libc.mallopt(top_pad, 64 * 2**20)
 
 
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that can still be taken on the device; None where the system does not tell."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    path = Path("/proc/meminfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    told = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if told is None else 1024 * int(told)
+
+
 def describe() -> dict[str, str | int]:
     """The machine in words, for result files."""
     return {
@@ -81,7 +91,8 @@ def describe() -> dict[str, str | int]:
     }
 
 
-def _multiplies_bfloat16() -> bool:
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for it."""
     return not {"avx512_bf16", "amx_bf16"}.isdisjoint(_cpuinfo("flags").split())
 
 
