@@ -13,7 +13,7 @@ from torch import nn
 from rotating_features._check import InputError
 from rotating_features.evaluate import discover
 from rotating_features.features import Backbone, open_backbone
-from rotating_features.models import OnFeatures, RotatingAutoEncoder, load, save
+from rotating_features.models import OnFeatures, RotatingAutoEncoder, load, on_features, save
 from rotating_features.models.on_features import suitable_dtype
 
 SIZE = (32, 40)
@@ -236,3 +236,13 @@ def test_settings_are_plain_and_tell_backbones_apart(tiny_backbone: Path) -> Non
     told = [json.dumps(make(b).settings) for b in (*backbones, own_backbone(), own_backbone())]
     assert len(set(told)) == 4
     assert json.dumps(make(tiny_backbone).settings) == told[0]
+
+
+@pytest.mark.parametrize("has_instructions", [True, False])
+def test_a_backbone_hurries_where_the_machine_can(
+    monkeypatch: pytest.MonkeyPatch, has_instructions: bool
+) -> None:
+    monkeypatch.setattr(on_features, "multiplies_bfloat16", lambda: has_instructions)
+    wanted = torch.bfloat16 if has_instructions else torch.float32
+    assert suitable_dtype("cpu") == wanted
+    assert suitable_dtype("cuda:1") == torch.bfloat16
