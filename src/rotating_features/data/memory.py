@@ -33,7 +33,7 @@ class Memory:
             yield
         finally:
             if pixels >= LARGE:
-                _return_memory()
+                return_memory()
             with self.changed:
                 self.free += pixels
                 self.changed.notify_all()
@@ -48,8 +48,11 @@ def count_pixels(path: Path) -> int:
         return 1
 
 
-def _return_memory() -> None:
-    """Give freed memory back to the system; otherwise every thread keeps its largest image."""
+def return_memory() -> None:
+    """Give freed memory back to the system; otherwise every thread keeps its largest image.
+
+    And after ``tune_cpu`` the process keeps all that it ever had.
+    """
     if platform.system() == "Linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "malloc_trim"):  # not in musl

@@ -11,6 +11,7 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
+from rotating_features.data.memory import return_memory
 from rotating_features.data.packing import pack
 from rotating_features.data.resize import check_resize
 from rotating_features.data.workers import Problem
@@ -129,7 +130,7 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
             total=len(packed) * (data.crops or 0),
             visible=backbone is not None and data.crops is not None,
         )
-        return PhotoFeed(
+        feed = PhotoFeed(
             packed,
             device,
             size=data.side,
@@ -138,6 +139,9 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
             crops=data.crops,
             progress=lambda done: bar.update(kept, completed=done),
         )
+    del packed  # gigabytes, where the feed needs them no more or has them on a GPU
+    return_memory()
+    return feed
 
 
 def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:
