@@ -292,12 +292,20 @@ def run(photographs: dict, tiny_backbone: Path, tmp_path_factory) -> Path:
         ("--data.path nowhere", "There is no Pascal VOC 2012 in"),
         ("--train.batch-size 3", "number of images, 2, got 3"),
         ("--evaluate.k 17", "got k=17"),
+        ("--data.crops 100", "Features of 100 crops of 2 photographs take 0.0 GB, and cpu has"),
         ("--model.backbone no-such", "There is no folder or backbone 'no-such'"),
     ],
 )
 def test_mistakes_are_found_before_a_folder_is_made(
-    photographs: dict, tiny_backbone: Path, tmp_path: Path, explained, words: str, wanted: str
+    photographs: dict,
+    tiny_backbone: Path,
+    tmp_path: Path,
+    explained,
+    words: str,
+    wanted: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("rotating_features.train.photo_feed.free_memory", lambda device: 9_999)
     status = train(tmp_path, "pascal-voc", photographs["pascal-voc"], tiny_backbone, *words.split())
     explained(status, wanted)
     assert not list(tmp_path.iterdir())

@@ -15,6 +15,7 @@ from rotating_features.cli import main
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, show
 from rotating_features.experiments.config import Experiment, TrainConfig
+from rotating_features.experiments.effort import SHARE
 from rotating_features.experiments.folders import open_runs
 from rotating_features.experiments.page import page
 from rotating_features.experiments.paper import Claim
@@ -172,6 +173,16 @@ def test_a_backbone_looks_at_each_photograph_once_for_all_seeds(
     files = ["--path", str(photographs["pascal-voc"]), "--backbone", str(tiny_backbone)]
     assert reproduce("table-pascal", *files, "--cases", "pascal-k-means") == 0
     assert sum(seen) == 2 * 3  # images, each prepared as three protocols want it
+
+
+def test_what_a_backbone_looks_at_beforehand_is_in_the_cost(
+    photographs: dict, tiny_backbone: Path, capsys, monkeypatch
+) -> None:
+    looks = 10 * 3600 * SHARE["cpu"] * 1e9  # ten hours of this machine
+    monkeypatch.setattr("rotating_features.experiments.reproduce.look_flops", lambda *_: looks)
+    files = ["--path", str(photographs["pascal-voc"]), "--backbone", str(tiny_backbone)]
+    assert reproduce("table-pascal", *files, "--cases", "pascal-small") == 0
+    assert "roughly 10.0 h here" in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, monkeypatch) -> None:

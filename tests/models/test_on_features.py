@@ -246,3 +246,4 @@ def test_a_backbone_hurries_where_the_machine_can(
     wanted = torch.bfloat16 if has_instructions else torch.float32
     assert suitable_dtype("cpu") == wanted
     assert suitable_dtype("cuda:1") == torch.bfloat16
+    assert suitable_dtype("meta") == torch.float32

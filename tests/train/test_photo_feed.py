@@ -11,6 +11,7 @@ from torch import nn
 
 from rotating_features._check import InputError
 from rotating_features.data.packed import Packed
+from rotating_features.experiments.report import training_seconds
 from rotating_features.features import Backbone
 from rotating_features.models import OnFeatures, RotatingAutoEncoder
 from rotating_features.train import Step, Trainee, photo_feed, train
@@ -127,37 +128,92 @@ def test_of_more_fixed_crops_the_first_are_the_same() -> None:
     assert len(torch.cat([few, more]).unique(dim=0)) == len(more) == 3
 
 
-def test_features_that_are_kept_are_those_of_the_fixed_crops() -> None:
+@pytest.mark.parametrize("turn", [False, True])
+def test_features_that_are_kept_are_those_of_the_fixed_crops(
+    monkeypatch: pytest.MonkeyPatch, turn: bool
+) -> None:
+    monkeypatch.setattr(photo_feed, "LOOK_BATCH", 4)  # three batches, the last one smaller
     backbone, some = own_backbone(), torch.cat([tickets(4, index) for index in range(5)])
-    looked: list[int] = []
-    feed = make_feed(backbone=backbone, crops=2, progress=looked.append)
-    wanted = backbone(make_feed(crops=2)(some))
+    feed = make_feed(backbone=backbone, crops=2, quarter_turns=turn)
+    wanted = backbone(make_feed(crops=2, quarter_turns=turn)(some))
     kept = feed(some)
     assert kept.dtype == torch.float32
     assert kept.is_contiguous(memory_format=torch.channels_last)
-    assert torch.equal(kept, wanted.bfloat16().float())
-    assert looked == [10]
+    torch.testing.assert_close(kept, wanted.bfloat16().float(), rtol=1e-2, atol=1e-6)
 
 
-def test_the_backbone_looks_beforehand_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    backbone = own_backbone()
-    feed = make_feed(backbone=backbone, crops=2)
+def test_the_backbone_looks_once_and_photographs_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed = make_feed(backbone=own_backbone(), crops=2)
+    assert feed.look(quiet=True) > 0
     monkeypatch.setattr(Backbone, "forward", lambda self, x: pytest.fail("it looked again"))
+    assert feed.look() == 0
     assert feed(tickets(3, 2)).shape == (3, 6, 2, 2)
-    assert feed.photographs is None  # their room is free
+    assert feed.photographs is None
 
 
-def test_features_that_do_not_fit_are_refused_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_on_kept_features_waits_for_a_number() -> None:
+    """Tensors without values can be indexed only if nobody looks at values."""
+    meta, some = torch.device("meta"), tickets(4, 0).to("meta")
+    packed, backbone = make_packed(), own_backbone()
+    backbone.weights_id()  # while it has weights
+    feed = PhotoFeed(packed, meta, size=8, backbone=backbone.to(meta), crops=2)
+    assert feed(some).shape == (4, 6, 2, 2)
+    assert PhotoFeed(packed, meta, size=8, crops=2)(some).shape == (4, 3, 8, 8)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backbone", [True, False], ids=["features", "pixels"])
+def test_a_cuda_graph_gives_the_same_fixed_crops(backbone: bool) -> None:
+    cuda = torch.device("cuda")
+    makers = [own_backbone().to(where) if backbone else None for where in (CPU, cuda)]
+    here = make_feed(backbone=makers[0], crops=3)
+    there = PhotoFeed(make_packed(), cuda, size=8, backbone=makers[1], crops=3)
+    some = torch.stack([tickets(16, 1), tickets(16, 4)])
+    given = some[0].cuda()
+    there(given)  # looks
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = there(given)
+    given.copy_(some[1])
+    graph.replay()
+    torch.testing.assert_close(found.cpu(), here(some[1]), rtol=2e-2, atol=2e-2)
+
+
+def test_features_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(photo_feed, "free_memory", lambda device: 400)
-    make_feed(backbone=own_backbone(), crops=1)  # 5 photographs of 2 x 2 places, 6 channels
+    make_feed(backbone=own_backbone(), crops=1).look()  # 5 photographs of 2 x 2 places, 6 channels
     with pytest.raises(InputError, match=r"(?s)2 crops of 5 photographs.*--data.crops"):
-        make_feed(backbone=own_backbone(), crops=2)
+        make_feed(backbone=own_backbone(), crops=2).look()
+    monkeypatch.setattr(photo_feed, "free_memory", lambda device: None)  # nobody knows
+    make_feed(backbone=own_backbone(), crops=2).look()
 
 
-def test_a_run_goes_on_only_with_as_many_crops() -> None:
-    backbone = own_backbone()
-    digests = {make_feed(backbone=backbone, crops=n).digest for n in (None, 1, 2)}
-    assert len(digests) == 3
+def test_no_crops_at_all_are_refused() -> None:
+    with pytest.raises(InputError, match=r"crops should be at least 1.*got 0"):
+        make_feed(crops=0)
+
+
+def test_a_run_goes_on_only_with_as_many_crops(tmp_path: Path) -> None:
+    run(tmp_path, 1, crops=2)
+    run(tmp_path, 2, crops=2)
+    for crops in (None, 1):
+        with pytest.raises(InputError, match="another number of crops"):
+            run(tmp_path, 3, crops=crops)
+
+
+def test_what_a_run_has_trained_for_has_the_look_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PhotoFeed, "look", lambda feed, quiet: 1000.0)
+    run(tmp_path, 2)
+    assert 1000 < training_seconds(tmp_path) < 1900
+    run(tmp_path, 2)  # nothing is left to do, so nothing is looked at
+    assert training_seconds(tmp_path) < 1900
+    run(tmp_path, 4)
+    assert training_seconds(tmp_path) > 2000  # another command, another look
 
 
 def test_a_batch_has_no_labels() -> None:

@@ -160,7 +160,7 @@ def _images(size: Work) -> ImageDataset:
 
 
 def _feed(size: Work, device: torch.device) -> Feed | PhotoFeed:
-    """Where our batches come from; a ViT is only looked at, so on a GPU it may be in bfloat16."""
+    """Where our batches come from; a ViT is only looked at, so it may be in bfloat16."""
     if not size.crop:
         return Feed(_images(size), device)
     return PhotoFeed(

@@ -22,7 +22,7 @@ def train_command(argv: list[str]) -> int:
     device = pick_device(args.device)
     folder = args.runs / (args.name or args.experiment)
     experiment = resolve(args.settings, device)
-    check(experiment)
+    check(experiment, device)
     preset = args.preset or ""
     runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
     t = experiment.train

@@ -49,9 +49,9 @@ def count_pixels(path: Path) -> int:
 
 
 def return_memory() -> None:
-    """Give freed memory back to the system; otherwise every thread keeps its largest image.
+    """Give freed memory back to the system, which not every ``free`` does.
 
-    And after ``tune_cpu`` the process keeps all that it ever had.
+    Every thread keeps its largest image, and a process that trains on a CPU all it ever had.
     """
     if platform.system() == "Linux":
         libc = ctypes.CDLL(None)

@@ -54,15 +54,15 @@ class DataConfig:
     resize: How = "bilinear"
     """How photographs are resized for training, before they are cropped."""
     crops: int | None = None
-    """Learn from so many fixed crops of each photograph: a backbone looks at each once, before
-    training, not in every step. None: a new crop each time. Photographs only."""
+    """Learn from so many fixed crops of each photograph: a backbone looks at them before the first
+    step and not in every one. None: a new crop each time. Photographs only."""
     path: str | None = None
     """Where files are: a folder that `rotating-features data` wrote, a published dataset's, or
     one of photographs."""
 
     def __post_init__(self) -> None:
-        if self.crops is not None:
-            _at_least("crops", self.crops, 1)
+        if self.crops is not None and not 1 <= self.crops <= 1_000:
+            raise InputError(f"crops should lie between 1 and 1,000, got {self.crops}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +92,11 @@ class TrainConfig:
     steps: int = 100_000
     batch_size: int = 64
     lr: float = 1e-3
-    """Learning rate after the warm-up."""
+    """Learning rate between the warm-up and the cool-down."""
     warmup_steps: int = 500
     """Steps over which the learning rate rises linearly."""
     cooldown_steps: int = 0
-    """Last steps, over which it falls again; the paper has none."""
+    """Last steps, over which the learning rate falls linearly, nearly to 0; the paper has none."""
     grad_clip: float | None = 0.1
     """Largest gradient norm, or None to leave gradients alone."""
     weight_decay: float = 0.0
@@ -114,6 +114,11 @@ class TrainConfig:
             _at_least(name, getattr(self, name), 1)
         _at_least("warmup_steps", self.warmup_steps, 0)
         _at_least("cooldown_steps", self.cooldown_steps, 0)
+        if self.cooldown_steps and self.warmup_steps + self.cooldown_steps > self.steps:
+            raise InputError(
+                f"warmup_steps and cooldown_steps should fit into the {self.steps} steps, "
+                f"got {self.warmup_steps} and {self.cooldown_steps}."
+            )
         _at_least("weight_decay", self.weight_decay, 0)
         for name in ("lr", "grad_clip"):
             value = getattr(self, name)

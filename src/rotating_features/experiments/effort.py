@@ -13,6 +13,7 @@ from rotating_features.experiments.photo_run import (
     open_model_backbone,
     open_photographs,
 )
+from rotating_features.features import Backbone
 
 SHARE = {"cuda": 0.14, "cpu": 0.5}
 """Of the speed of large matrix products, what a step of the 4Shapes model reaches in the rows of
@@ -27,7 +28,8 @@ def step_flops(experiment: Experiment) -> float:
         backbone = open_model_backbone(experiment.model, torch.device("cpu"))
         model = make_photo_model(experiment.model, experiment.data, backbone, seed=0, device=meta)
         x = torch.empty(2, model.channels, *model.size, device=meta)
-        seen = 0.0 if experiment.data.crops is not None else _crop_flops(experiment)
+        if backbone is not None and experiment.data.crops is None:
+            seen = _crop_flops(backbone, experiment.data.side)
     else:
         dataset = make_dataset(experiment.data, "test")
         model = make_model(experiment.model, dataset, seed=0, device=meta)
@@ -42,19 +44,17 @@ def step_flops(experiment: Experiment) -> float:
 
 
 def look_flops(experiment: Experiment) -> float:
-    """The same of what a backbone looks at beforehand: nothing, if each step has crops anew."""
-    if experiment.data.crops is None or experiment.model.backbone is None:
+    """Those of a backbone that looks at fixed crops before the first step; 0 if there is none."""
+    backbone = open_model_backbone(experiment.model, torch.device("cpu"))
+    if backbone is None or experiment.data.crops is None:
         return 0.0
     looks = experiment.data.crops * len(open_photographs(experiment.data, "train"))
-    return looks * _crop_flops(experiment)
+    return looks * _crop_flops(backbone, experiment.data.side)
 
 
-def _crop_flops(experiment: Experiment) -> float:
-    """Of the backbone, if there is one, for one crop."""
-    backbone = open_model_backbone(experiment.model, torch.device("cpu"))
-    if backbone is None:
-        return 0.0
-    side, meta = experiment.data.side, torch.device("meta")
+def _crop_flops(backbone: Backbone, side: int) -> float:
+    """Of a backbone for one crop; it is moved to where there are no numbers."""
+    meta = torch.device("meta")
     with FlopCounterMode(display=False) as counter:
         backbone.to(meta)(torch.empty(1, 3, side, side, dtype=torch.uint8, device=meta))
     return counter.get_total_flops()

@@ -107,6 +107,14 @@ def _check_same(run: Run, stored: Run) -> None:
             f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
             "  Leave them out to resume it, or start another run with --name."
         )
-    done, wanted = steps_done(run.folder), run.experiment.train.steps
+    done, train = steps_done(run.folder), run.experiment.train
+    wanted, before = train.steps, stored.experiment.train.steps
     if done > wanted:
         raise InputError(f"{run.folder} has done {done} steps, more than the {wanted} asked for.")
+    if wanted != before and done > min(wanted, before) - train.cooldown_steps:
+        raise InputError(
+            f"{run.folder} has done {done} of {before} steps, over the last "
+            f"{train.cooldown_steps} of which its learning rate falls; another number of steps, "
+            f"{wanted}, would have been another run.\n"
+            "  Leave --train.steps out to resume it, or start another run with --name."
+        )

@@ -11,7 +11,6 @@ from torch import Tensor
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
-from rotating_features.data.memory import return_memory
 from rotating_features.data.packing import pack
 from rotating_features.data.resize import check_resize
 from rotating_features.data.workers import Problem
@@ -34,7 +33,7 @@ from rotating_features.features import (
 from rotating_features.models import AutoEncoder, Model, OnFeatures
 from rotating_features.models.on_features import suitable_dtype
 from rotating_features.train.batches import Batches
-from rotating_features.train.photo_feed import PhotoFeed
+from rotating_features.train.photo_feed import PhotoFeed, check_room
 
 SCORES: dict[str, tuple[str, ...]] = {
     "pascal-voc": ("ari_bg", "mbo_i", "mbo_c"),
@@ -91,7 +90,7 @@ def make_photo_model(
     return OnFeatures(backbone, autoencoder, size=size).autoencoder  # which now knows its origin
 
 
-def check_photographs(experiment: Experiment) -> int:
+def check_photographs(experiment: Experiment, device: torch.device) -> int:
     """Find mistakes before a folder is made; how many places a grid has."""
     data, model = experiment.data, experiment.model
     check_options(data, OPTIONS)
@@ -107,7 +106,10 @@ def check_photographs(experiment: Experiment) -> int:
             "got kind=standard.\n  Its features are no vectors: train a rotating or complex one."
         )
     cpu = torch.device("cpu")
-    made = make_photo_model(model, data, open_model_backbone(model, cpu), seed=0, device=cpu)
+    backbone = open_model_backbone(model, cpu)
+    made = make_photo_model(model, data, backbone, seed=0, device=cpu)
+    if data.crops is not None and backbone is not None:
+        check_room(data.crops, len(images), backbone, data.side, device)
     return made.size[0] * made.size[1]
 
 
@@ -125,23 +127,14 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
         )
         for problem in packed.problems:
             bar.console.print(f"Left out: {problem.problem}", soft_wrap=True)
-        kept = bar.add_task(
-            f"features of {data.crops} crops of each",
-            total=len(packed) * (data.crops or 0),
-            visible=backbone is not None and data.crops is not None,
-        )
-        feed = PhotoFeed(
-            packed,
-            device,
-            size=data.side,
-            backbone=backbone,
-            quarter_turns=data.dataset == "foodseg103",
-            crops=data.crops,
-            progress=lambda done: bar.update(kept, completed=done),
-        )
-    del packed  # gigabytes, where the feed needs them no more or has them on a GPU
-    return_memory()
-    return feed
+    return PhotoFeed(
+        packed,
+        device,
+        size=data.side,
+        backbone=backbone,
+        quarter_turns=data.dataset == "foodseg103",
+        crops=data.crops,
+    )
 
 
 def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:

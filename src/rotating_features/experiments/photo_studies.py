@@ -24,7 +24,8 @@ SMALL_SCHEDULE = {
     "checkpoint_every": 1_000,
     "validate_every": 2_000,
 }
-"""Half the width, a quarter of the batch, fewer and larger steps: for a computer without a GPU."""
+"""For a computer without a GPU: a model of half the width, features of so many crops that are made
+once, and fewer, smaller and quicker steps."""
 
 
 class _Row(NamedTuple):

@@ -153,7 +153,7 @@ def _newer(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]
 
 def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
-    check(settings)
+    check(settings, plan.device)
     folder = plan.folder(case)
     if plan.given is None:
         runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)

@@ -88,7 +88,7 @@ def scaled(settings: Experiment, scale: float) -> Experiment:
     """The experiment with a shorter schedule.
 
     The warm-up keeps its length up to half of the steps: it is there for the start, which is as
-    steep in a short schedule as in a long one.
+    steep in a short schedule as in a long one. The cool-down keeps its share.
     """
     if not 0 < scale <= 1:
         raise InputError(f"scale should be above 0 and at most 1, got {scale}.")

@@ -71,5 +71,6 @@ class OnFeatures(nn.Module):
 
 def suitable_dtype(device: str | torch.device) -> torch.dtype:
     """What a backbone computes in: it is only looked at, so a machine that can hurry may."""
-    hurries = torch.device(device).type == "cuda" or multiplies_bfloat16()
+    kind = torch.device(device).type
+    hurries = kind == "cuda" or (kind == "cpu" and multiplies_bfloat16())
     return torch.bfloat16 if hurries else torch.float32

@@ -67,7 +67,8 @@ def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
         ) from error
     if state.get("data", data) != data:
         raise InputError(
-            f"{folder} was trained on other photographs, or on features of other weights.\n"
+            f"{folder} was trained on other photographs, on another number of crops of each, or on "
+            "features of other weights.\n"
             "  Put back what was there, or start another run with --name."
         )
     return int(state["step"])

@@ -27,10 +27,18 @@ class Log:
         steps: Steps there will be in all.
         title: What stands before the progress bar.
         quiet: No progress bar.
+        spent: Seconds that went into it just before.
     """
 
     def __init__(
-        self, folder: Path, *, start: int, steps: int, title: str = "", quiet: bool = False
+        self,
+        folder: Path,
+        *,
+        start: int,
+        steps: int,
+        title: str = "",
+        quiet: bool = False,
+        spent: float = 0.0,
     ) -> None:
         kept = read_metrics(folder, up_to=start)
         with replacing(folder / METRICS_FILE) as partial:
@@ -46,7 +54,7 @@ class Log:
             disable=quiet,
         )
         self._task = self._bar.add_task(title, total=steps, completed=start, news="")
-        self._seconds = kept[-1]["seconds"] if kept else 0.0
+        self._seconds = spent + (kept[-1]["seconds"] if kept else 0.0)
         self._started = self._since = time.perf_counter()
         self._images = 0
 

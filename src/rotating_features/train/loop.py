@@ -63,7 +63,7 @@ def train(
         steps: Steps in all, those done before included.
         batch_size: Images in a step.
         lr, warmup_steps, cooldown_steps: The learning rate, over how many steps it rises to that
-            linearly, and over how many of the last ones it falls.
+            linearly, and over how many last ones it falls linearly, nearly to 0.
         grad_clip, weight_decay, precision, compiled: As in :class:`Step`.
         log_every, checkpoint_every, validate_every: In steps.
         validate: Gives scores of a model to log along the way.
@@ -100,6 +100,9 @@ def train(
         else Feed(dataset, team[0].step.device, labels=needs_labels)
     )
 
+    unfinished = any(member.done < steps for member in team)
+    spent = dataset.look(quiet=quiet) if isinstance(dataset, PhotoFeed) and unfinished else 0.0
+
     # Those that a kill left behind the others catch up first.
     for begin, end in pairwise(sorted({*(member.done for member in team), steps})):
         here = [member for member in team if member.done <= begin]
@@ -113,12 +116,13 @@ def train(
                         steps=steps,
                         title=title,
                         quiet=quiet or member is not here[0],
+                        spent=spent,
                     )
                 )
                 for member in here
             ]
             asked = stack.enter_context(interruptible())
-            now = begin
+            now, spent = begin, 0.0
             while now < end:
                 marks = (log_every, checkpoint_every, validate_every)
                 then = min(end, now + together.stride, *(now - now % k + k for k in marks))

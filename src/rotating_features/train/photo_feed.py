@@ -1,18 +1,23 @@
 """Where a step's photographs come from: random crops, or a frozen network's features of them."""
 
-from collections.abc import Callable
+import math
+import time
 
 import numpy as np
 import torch
+from rich.progress import track
 from torch import Tensor
 
 from rotating_features._check import InputError
+from rotating_features.data.memory import return_memory
 from rotating_features.data.packed import Packed
 from rotating_features.features import Backbone
 from rotating_features.machine import free_memory
 from rotating_features.train.batches import DRAW_BITS, INDEX_BITS
 
 LOOK_BATCH = 32
+ROOM = 0.8
+"""Of the memory that is free, what features may take; the model and its steps want some, too."""
 
 
 class PhotoFeed:
@@ -23,8 +28,8 @@ class PhotoFeed:
     CUDA graph can hold them.
 
     With ``crops``, each photograph has only so many of them, the same for every ticket, seed and
-    run. Then the backbone looks at each once, beforehand, and its features are kept in bfloat16:
-    a step costs no more than the model that learns from them.
+    run. Then the backbone looks at each once, before the first is asked for, and its features are
+    kept in bfloat16: a step costs no more than the model that learns from them.
 
     Args:
         photographs: All of them, in bytes.
@@ -33,7 +38,6 @@ class PhotoFeed:
         backbone: Whose features are wanted, on the same device. Default: the pixels themselves.
         quarter_turns: Whether crops are also turned by 90 degrees, as for FoodSeg103.
         crops: So many of each photograph. Default: a new one for every ticket.
-        progress: Told how many crops the backbone has looked at beforehand, time and again.
     """
 
     def __init__(
@@ -45,8 +49,9 @@ class PhotoFeed:
         backbone: Backbone | None = None,
         quarter_turns: bool = False,
         crops: int | None = None,
-        progress: Callable[[int], None] | None = None,
     ) -> None:
+        if crops is not None and crops < 1:
+            raise InputError(f"crops should be at least 1, or None for new ones, got {crops}.")
         self.device, self.size, self.backbone = device, size, backbone
         self.quarter_turns, self.crops = quarter_turns, crops
         self.problems = photographs.problems
@@ -60,9 +65,6 @@ class PhotoFeed:
         self.photographs: Packed | None = photographs.to(device)
         self._draws = None if crops is None else _fixed_draws(crops, self._count).to(device)
         self._kept: Tensor | None = None
-        if backbone is not None and self._draws is not None:
-            self._kept = self._keep(backbone, self._draws, progress)
-            self.photographs = None  # which may take as much room
 
     def __len__(self) -> int:
         return self._count
@@ -70,12 +72,14 @@ class PhotoFeed:
     def __call__(self, tickets: Tensor) -> Tensor:
         """Crops (b, 3, size, size) in [0, 1], or their features (b, c, h, w)."""
         indices, draws = tickets & ((1 << INDEX_BITS) - 1), tickets >> INDEX_BITS
-        if self.crops is not None and self._draws is not None:
-            which = draws % self.crops * self._count + indices
-            if self._kept is not None:
-                return self._kept.index_select(0, which).float().movedim(3, 1)
-            draws = self._draws.index_select(0, which)
-        return self._look(indices, draws)
+        if self.crops is None:
+            return self._make(indices, draws)
+        self.look(quiet=True)
+        which = draws % self.crops * self._count + indices
+        if self._kept is not None:
+            return self._kept.index_select(0, which).float().movedim(3, 1)
+        assert self._draws is not None
+        return self._make(indices, self._draws.index_select(0, which))
 
     def batch(self, tickets: Tensor, *, labels: bool) -> tuple[Tensor]:
         """The same, for models that need no labels."""
@@ -86,24 +90,49 @@ class PhotoFeed:
             )
         return (self(tickets),)
 
-    def _look(self, indices: Tensor, draws: Tensor) -> Tensor:
+    def look(self, *, quiet: bool = False) -> float:
+        """Have the backbone look at all crops, if there are so many and it has not; the seconds.
+
+        Once that is done the photographs themselves are forgotten.
+        """
+        if self._draws is None or self.backbone is None or self._kept is not None:
+            return 0.0
+        started, draws = time.perf_counter(), self._draws
+        assert self.crops is not None
+        check_room(self.crops, self._count, self.backbone, self.size, self.device)
+        shape = (len(draws), *self.backbone.grid(self.size), self.backbone.channels)
+        kept = torch.empty(shape, dtype=torch.bfloat16, device=self.device)  # as layers want them
+        title = f"looking at {len(draws):,} crops"
+        for start in track(range(0, len(draws), LOOK_BATCH), title, disable=quiet):
+            which = torch.arange(start, min(start + LOOK_BATCH, len(draws)), device=self.device)
+            features = self._make(which % self._count, draws.index_select(0, which))
+            kept[start : start + len(which)] = features.movedim(1, 3)
+        self._kept, self._draws, self.photographs = kept, None, None
+        return_memory()
+        return time.perf_counter() - started
+
+    def _make(self, indices: Tensor, draws: Tensor) -> Tensor:
         assert self.photographs is not None
         crops = self.photographs.crops(indices, draws, self.size, quarter_turns=self.quarter_turns)
         return crops / 255 if self.backbone is None else self.backbone(crops)
 
-    def _keep(
-        self, backbone: Backbone, draws: Tensor, progress: Callable[[int], None] | None
-    ) -> Tensor:
-        """Features of all crops, (crops * photographs, h, w, c): channels last, as layers want."""
-        shape = (len(draws), *backbone.grid(self.size), backbone.channels)
-        kept = _room(shape, self.device, self._count)
-        for start in range(0, len(draws), LOOK_BATCH):
-            which = torch.arange(start, min(start + LOOK_BATCH, len(draws)), device=self.device)
-            features = self._look(which % self._count, draws.index_select(0, which))
-            kept[start : start + len(which)] = features.movedim(1, 3)
-            if progress is not None:
-                progress(start + len(which))
-        return kept
+
+def check_room(
+    crops: int, photographs: int, backbone: Backbone, size: int, device: torch.device
+) -> None:
+    """Raise ``InputError`` if features of so many crops would fill the device's memory."""
+    return_memory()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    each = 2 * photographs * backbone.channels * math.prod(backbone.grid(size))
+    free = free_memory(device)
+    if free is not None and crops * each > ROOM * free:
+        raise InputError(
+            f"Features of {crops} crops of {photographs:,} photographs take "
+            f"{crops * each / 1e9:.1f} GB, and {device} has {free / 1e9:.1f} GB left.\n"
+            f"  One crop of each takes {each / 1e9:.1f} GB. Choose with --data.crops, or None to "
+            "have the backbone look at new ones in every step."
+        )
 
 
 def _fixed_draws(crops: int, photographs: int) -> Tensor:
@@ -113,17 +142,3 @@ def _fixed_draws(crops: int, photographs: int) -> Tensor:
         for number in range(crops)
     ]
     return torch.from_numpy(np.concatenate(draws))
-
-
-def _room(shape: tuple[int, ...], device: torch.device, photographs: int) -> Tensor:
-    wanted = 2 * int(np.prod(shape))
-    free = free_memory(device)
-    if free is not None and wanted > free:
-        each = wanted * photographs // shape[0]
-        raise InputError(
-            f"Features of {shape[0] // photographs} crops of {photographs:,} photographs take "
-            f"{wanted / 1e9:.1f} GB, and {device} has {free / 1e9:.1f} GB left.\n"
-            f"  Keep fewer, {each / 1e9:.1f} GB each: --data.crops. Or leave it, and every step "
-            "makes its own."
-        )
-    return torch.empty(shape, dtype=torch.bfloat16, device=device)
