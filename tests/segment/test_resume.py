@@ -139,6 +139,20 @@ def test_two_runs_cannot_write_to_one_folder(model, photos: Path, tmp_path: Path
     assert len(run(model, photos, tmp_path / "out")) == 11
 
 
+def test_a_run_that_cannot_begin_keeps_nobody_out(
+    model, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: object, good: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rotating_features.segment.journal.Journal._keep", full)
+        with pytest.raises(OSError, match="No space left") as failure:
+            run(model, photos, tmp_path / "out")
+    assert len(run(model, photos, tmp_path / "out")) == 11
+    assert failure.value.__traceback__ is not None  # what failed is still held, and its lock is not
+
+
 @pytest.mark.parametrize("content", ['{"id": 1, "text": "mine"}\n', "mine", "\n\n"])
 def test_a_report_of_somebody_else_is_left_alone(
     model, photos: Path, tmp_path: Path, content: str

@@ -41,21 +41,11 @@ class Journal:
         self.objects: dict[str, int] = {}
         """How many were found, for each image of this run that is done."""
         check_report(self.path)
-        self._lock = lock_folder(out)
-        last = {line["name"]: number for number, line in enumerate(read_lines(self.path))}
-        good = set()
-        for number, line in enumerate(read_lines(self.path)):
-            name = line["name"]
-            if number != last[name]:
-                continue
-            if name in wanted:
-                files = (output(out, Path(name), ending) for ending in OUTPUTS)
-                if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
-                    continue
-                self.objects[name] = line["objects"]
-            good.add(number)
-        self._keep(good)
-        self._file = self.path.open("a", encoding="utf-8")
+        with contextlib.ExitStack() as opened:  # closed here if anything fails on the way
+            lock_folder(out, opened)
+            self._keep(self._read(out, wanted))
+            self._file = opened.enter_context(self.path.open("a", encoding="utf-8"))
+            self._opened = opened.pop_all()
 
     def append(self, line: dict[str, Any]) -> None:
         """Note that an image's files are in place."""
@@ -69,9 +59,23 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        self._file.close()
-        if self._lock is not None:
-            os.close(self._lock)
+        self._opened.close()
+
+    def _read(self, out: Path, wanted: Mapping[str, str]) -> set[int]:
+        """Take in what is done; the numbers of the lines that are still true."""
+        last = {line["name"]: number for number, line in enumerate(read_lines(self.path))}
+        good = set()
+        for number, line in enumerate(read_lines(self.path)):
+            name = line["name"]
+            if number != last[name]:
+                continue
+            if name in wanted:
+                files = (output(out, Path(name), ending) for ending in OUTPUTS)
+                if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
+                    continue
+                self.objects[name] = line["objects"]
+            good.add(number)
+        return good
 
     def _keep(self, good: set[int]) -> None:
         """Drop all other lines, and halves of lines; a report without any is left alone."""
@@ -86,28 +90,26 @@ class Journal:
             file.writelines(kept())
 
 
-def lock_folder(out: Path) -> int | None:
-    """Keep others from writing to the folder until what this gives is closed, or we are gone.
+def lock_folder(out: Path, opened: contextlib.ExitStack) -> None:
+    """Keep others from writing to the folder until ``opened`` is closed, or we are gone.
 
-    None where the system has no such locks.
+    Not where the system has no such locks.
     """
     out.mkdir(parents=True, exist_ok=True)
     if find_spec("fcntl") is None:  # not on Windows
-        return None
+        return
     import fcntl
 
     folder = os.open(out, os.O_RDONLY)
+    opened.callback(os.close, folder)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        os.close(folder)
         raise InputError(
             f"Another segment is writing to {out}.\n  Wait for it, or choose another folder."
         ) from error
-    except OSError:  # some network drives have none
-        os.close(folder)
-        return None
-    return folder
+    except OSError:
+        pass  # some network drives have none
 
 
 def check_report(path: Path) -> None:
