@@ -64,7 +64,7 @@ class SegmentArgs:
     images: tyro.conf.Positional[tuple[Path, ...]]
     """Image files, folders of them, and patterns in quotes such as "photos/*.jpg"."""
     model: Path
-    """A run's folder or a model file."""
+    """A run's folder, a model file, or a model that comes along: voc-small for photographs."""
     out: Path
     """Folder for the masks."""
     k: int | Literal["auto"] | None = None

@@ -18,6 +18,7 @@ from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
 from rotating_features.features import BACKBONES
 from rotating_features.machine import pick_device
+from rotating_features.models import TRAINED
 
 
 def evaluate_command(argv: list[str]) -> int:
@@ -66,6 +67,9 @@ def list_command(argv: list[str]) -> int:
     console.print("Backbones for photographs", style="italic")
     for name, backbone in BACKBONES.items():
         console.print(f"  {name}: {backbone.about}")
+    console.print("Trained models that come along, for segment", style="italic")
+    for name, about in TRAINED.items():
+        console.print(f"  {name}: {about}")
     runs = report.run_table(args.runs)
     console.print(runs if runs.row_count else f"No runs in {args.runs} yet.")
     return 0

@@ -10,9 +10,11 @@ from rotating_features.models.flavours import (
 from rotating_features.models.kinds import MODELS
 from rotating_features.models.on_features import OnFeatures
 from rotating_features.models.store import Model, load, save
+from rotating_features.models.trained import TRAINED
 
 __all__ = [
     "MODELS",
+    "TRAINED",
     "AutoEncoder",
     "Classification",
     "ComplexAutoEncoder",

@@ -13,6 +13,7 @@ from rotating_features.features import open_backbone
 from rotating_features.models.autoencoder import AutoEncoder
 from rotating_features.models.kinds import MODELS, kind_of
 from rotating_features.models.on_features import OnFeatures, suitable_dtype
+from rotating_features.models.trained import TRAINED, folder_of
 
 Model = AutoEncoder | OnFeatures
 """What finds objects: in images of its own size, or in photographs by way of features."""
@@ -20,10 +21,11 @@ FILE = "model.safetensors"
 FORMAT = "rotating_features/1"
 
 
-def save(model: Model, path: str | Path) -> None:
+def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     """Write ``model`` to ``path`` so that :func:`load` needs nothing else.
 
-    Of a backbone the name is written, and what its weights can be told by.
+    Of a backbone the name is written, and what its weights can be told by. With ``half``, all but
+    the norms is rounded to float16, to share a model in half the space.
     """
     if isinstance(model, OnFeatures):
         model.backbone.spec_to_save()
@@ -32,6 +34,8 @@ def save(model: Model, path: str | Path) -> None:
     if model.origin is not None:
         metadata["origin"] = json.dumps(model.origin)
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
+    if half:  # a variance may be beyond float16
+        weights = {name: w.half() if w.ndim > 1 else w for name, w in weights.items()}
     with replacing(Path(path)) as partial:
         partial.write_bytes(to_bytes(weights, metadata))
 
@@ -45,7 +49,8 @@ def load(
     """The trained model of a run, ready to use; with its backbone, if it was trained on features.
 
     Args:
-        run: A run's folder (``runs/4shapes``, ``runs/4shapes/seed-0``) or a safetensors file.
+        run: A run's folder (``runs/4shapes``, ``runs/4shapes/seed-0``), a safetensors file, or one
+            of the models that come along, such as ``voc-small``.
         device: Where the model should live.
         backbone: Where its backbone is now, a folder or a name, if not where it was in training.
             It should have the same weights.
@@ -100,9 +105,11 @@ def load(
 
 
 def find(run: Path) -> Path:
-    """The model file that ``run``, a folder or a file, stands for."""
+    """The model file that ``run``, a folder, a file or the name of a trained model, stands for."""
     if run.is_file():
         return run
+    if not run.exists() and str(run) in TRAINED:
+        return folder_of(str(run)) / FILE
     candidates = [run / FILE, *sorted(run.glob(f"seed-*/{FILE}"))]
     existing = [path for path in candidates if path.is_file()]
     if len(existing) == 1:
@@ -111,7 +118,10 @@ def find(run: Path) -> Path:
         seeds = ", ".join(str(path.parent) for path in existing)
         raise InputError(f"{run} holds several models. Name one of them: {seeds}.")
     if not run.exists():
-        raise InputError(f"There is no run or model file at {run}.\n  See: rotating-features list")
+        raise InputError(
+            f"There is no run or model file at {run}, and no model of that name comes along "
+            f"({', '.join(TRAINED)}).\n  See: rotating-features list"
+        )
     raise InputError(
         f"{run} should be a run's folder or a model file, but holds no {FILE}.\n"
         "  A run writes it with its first checkpoint."
