@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -41,6 +43,23 @@ def test_a_device_that_is_not_there_is_explained() -> None:
 
 def test_the_machine_is_described_for_result_files() -> None:
     assert {"cpu", "cores", "gpu", "torch", "python"} == set(machine.describe())
+
+
+def test_free_memory_is_no_more_than_a_container_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(machine, "LIMITS", tmp_path)
+    monkeypatch.setattr(machine, "_left_by_meminfo", lambda: 2000)
+    (tmp_path / "groups").write_text("4:memory:/old\n0::/jobs/mine\n")
+    for name, most in {"jobs": "max", "jobs/mine": "5000"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "memory.max").write_text(f"{most}\n")
+        (tmp_path / name / "memory.current").write_text("4000\n")
+        (tmp_path / name / "memory.stat").write_text("anon 7\ninactive_file 500\n")
+    assert machine.free_memory(torch.device("cpu")) == 1500
+    (tmp_path / "jobs/mine/memory.max").write_text("max\n")
+    assert machine.free_memory(torch.device("cpu")) == 2000
 
 
 def test_free_memory_is_what_linux_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,9 @@ import torch
 from rotating_features._check import InputError
 
 Precision = Literal["float32", "bfloat16"]
+
+OWN_GROUPS, LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+"""Where Linux says which containers and jobs a process is in, and what those may take."""
 
 COMPILE_PAYS_AFTER = 8_000
 """Images after which a compiled step has earned back the time its compilation took, on a CPU."""
@@ -74,10 +78,32 @@ def free_memory(device: torch.device) -> int | None:
     """Bytes that can still be taken on the device; None where the system does not tell."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
+    free = _left_by_meminfo()
+    return None if free is None else min([free, *_left_by_limits()])
+
+
+def _left_by_meminfo() -> int | None:
+    """Bytes that Linux has left, whoever may take them."""
     path = Path("/proc/meminfo")
     lines = path.read_text().splitlines() if path.exists() else []
     told = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
     return None if told is None else 1024 * int(told)
+
+
+def _left_by_limits() -> Iterator[int]:
+    """Bytes that each limit on our process leaves it, but for files that were only looked at."""
+    groups = OWN_GROUPS.read_text().splitlines() if OWN_GROUPS.exists() else []
+    for name in (group[3:].strip("/") for group in groups if group.startswith("0::")):
+        for folder in (LIMITS / name, *(LIMITS / parent for parent in Path(name).parents)):
+            try:
+                most = (folder / "memory.max").read_text().strip()
+                taken = int((folder / "memory.current").read_text())
+                stat = (folder / "memory.stat").read_text()
+            except (OSError, ValueError):  # the outermost has none
+                continue
+            if most != "max":
+                idle = dict(line.split() for line in stat.splitlines()).get("inactive_file", 0)
+                yield int(most) - taken + int(idle)
 
 
 def describe() -> dict[str, str | int]:

@@ -15,10 +15,10 @@ from rotating_features.experiments.folders import open_runs
     ("done", "before", "wanted", "goes_on"),
     [
         (4, 6, 9, True),
-        (5, 6, 9, False),
+        (5, 6, 9, True),
         (6, 6, 9, False),
-        (5, 9, 7, True),
-        (6, 9, 7, False),
+        (6, 9, 7, True),
+        (7, 9, 7, False),
         (5, 6, 6, True),
         (6, 6, 6, True),
     ],

@@ -292,7 +292,7 @@ def run(photographs: dict, tiny_backbone: Path, tmp_path_factory) -> Path:
         ("--data.path nowhere", "There is no Pascal VOC 2012 in"),
         ("--train.batch-size 3", "number of images, 2, got 3"),
         ("--evaluate.k 17", "got k=17"),
-        ("--data.crops 100", "Features of 100 crops of 2 photographs take 0.0 GB, and cpu has"),
+        ("--data.crops 100", "Features of 100 crops of 2 photographs take 0.0 GB beside"),
         ("--model.backbone no-such", "There is no folder or backbone 'no-such'"),
     ],
 )

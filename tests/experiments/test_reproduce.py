@@ -378,8 +378,29 @@ def test_a_case_without_its_data_is_left_out_in_the_open(
     assert reproduce("table-dsprites-clevr") == 0
     out = capsys.readouterr().out
     assert "is left out: CLEVR needs clevr_with_masks_train.tfrecords" in out
-    assert "Files of 1 row are missing" in out
+    assert "1 row cannot be trained here" in out
     assert list(result("table-dsprites-clevr")["left_out"]) == ["CLEVR, rotating features"]
+
+
+def test_a_row_that_wants_more_memory_is_left_out_unless_it_is_trained(
+    photographs: dict, tiny_backbone: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    files = ["--path", str(photographs["pascal-voc"]), "--backbone", str(tiny_backbone)]
+    words = ["table-pascal", *files, "--cases", "pascal-one-label", "pascal-small"]
+    name, label = f"table-pascal-{tiny_backbone.name}", "rotating features on features, small"
+    full = ("rotating_features.train.photo_feed.free_memory", lambda device: 9)
+    with monkeypatch.context() as patch:
+        patch.setattr(*full)
+        assert reproduce(*words) == 0
+    assert "is left out: Features of 3 crops" in " ".join(capsys.readouterr().out.split())
+    assert list(result(name)["left_out"]) == [label]
+    assert reproduce(*words) == 0
+    assert not result(name)["left_out"]
+    Path("results", f"{name}-x2e-05.json").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(*full)
+        assert reproduce(*words) == 0
+    assert [case["label"] for case in result(name)["cases"]] == ["one label", label]
 
 
 @pytest.mark.parametrize("inside", [False, True])

@@ -12,9 +12,11 @@ from rotating_features.arguments import Preset, TrainArgs
 from rotating_features.commands.screen import PROG, console, unknown, without_help
 from rotating_features.experiments import EXPERIMENTS, report
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
+from rotating_features.experiments.photo_run import check_memory
 from rotating_features.experiments.pictures import draw_pictures
 from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
 from rotating_features.machine import pick_device
+from rotating_features.train.checkpoint import steps_done
 
 
 def train_command(argv: list[str]) -> int:
@@ -22,7 +24,10 @@ def train_command(argv: list[str]) -> int:
     device = pick_device(args.device)
     folder = args.runs / (args.name or args.experiment)
     experiment = resolve(args.settings, device)
-    check(experiment, device)
+    check(experiment)
+    done = [steps_done(folder / f"seed-{seed}") for seed in args.seeds]
+    if min(done) < experiment.train.steps:
+        check_memory(experiment, device)
     preset = args.preset or ""
     runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
     t = experiment.train

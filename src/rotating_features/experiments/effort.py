@@ -45,8 +45,10 @@ def step_flops(experiment: Experiment) -> float:
 
 def look_flops(experiment: Experiment) -> float:
     """Those of a backbone that looks at fixed crops before the first step; 0 if there is none."""
+    if experiment.data.crops is None:
+        return 0.0
     backbone = open_model_backbone(experiment.model, torch.device("cpu"))
-    if backbone is None or experiment.data.crops is None:
+    if backbone is None:
         return 0.0
     looks = experiment.data.crops * len(open_photographs(experiment.data, "train"))
     return looks * _crop_flops(backbone, experiment.data.side)

@@ -111,7 +111,8 @@ def _check_same(run: Run, stored: Run) -> None:
     wanted, before = train.steps, stored.experiment.train.steps
     if done > wanted:
         raise InputError(f"{run.folder} has done {done} steps, more than the {wanted} asked for.")
-    if wanted != before and done > min(wanted, before) - train.cooldown_steps:
+    falling = max(0, train.cooldown_steps - 1)  # the first of them has the whole rate yet
+    if wanted != before and done > min(wanted, before) - falling:
         raise InputError(
             f"{run.folder} has done {done} of {before} steps, over the last "
             f"{train.cooldown_steps} of which its learning rate falls; another number of steps, "

@@ -90,7 +90,7 @@ def make_photo_model(
     return OnFeatures(backbone, autoencoder, size=size).autoencoder  # which now knows its origin
 
 
-def check_photographs(experiment: Experiment, device: torch.device) -> int:
+def check_photographs(experiment: Experiment) -> int:
     """Find mistakes before a folder is made; how many places a grid has."""
     data, model = experiment.data, experiment.model
     check_options(data, OPTIONS)
@@ -108,9 +108,18 @@ def check_photographs(experiment: Experiment, device: torch.device) -> int:
     cpu = torch.device("cpu")
     backbone = open_model_backbone(model, cpu)
     made = make_photo_model(model, data, backbone, seed=0, device=cpu)
-    if data.crops is not None and backbone is not None:
-        check_room(data.crops, len(images), backbone, data.side, device)
     return made.size[0] * made.size[1]
+
+
+def check_memory(experiment: Experiment, device: torch.device) -> None:
+    """Raise ``InputError`` if training would keep features that do not fit beside photographs."""
+    data = experiment.data
+    if data.crops is None or experiment.model.backbone is None:
+        return
+    backbone = open_model_backbone(experiment.model, torch.device("cpu"))
+    assert backbone is not None
+    images = open_photographs(data, "train")
+    check_room(data.crops, len(images), backbone, data.side, device, read=False)
 
 
 def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.device) -> PhotoFeed:

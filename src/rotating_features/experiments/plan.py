@@ -20,7 +20,11 @@ from rotating_features.experiments.config import (
     from_dict,
 )
 from rotating_features.experiments.folders import find_runs, read_run
-from rotating_features.experiments.photo_run import open_model_backbone, open_photographs
+from rotating_features.experiments.photo_run import (
+    check_memory,
+    open_model_backbone,
+    open_photographs,
+)
 from rotating_features.experiments.run import resolve
 from rotating_features.experiments.study import Case, Study, scaled
 from rotating_features.features import BACKBONES
@@ -111,7 +115,7 @@ class Plan:
 
 
 def missing(case: Case, plan: Plan) -> str | None:
-    """What the case lacks here, images or a backbone, or None."""
+    """What the case lacks here, images, a backbone or memory to train in, or None."""
     settings = plan.settings(case)
     try:
         for split in SPLITS if case.baseline is None else ("test",):
@@ -120,6 +124,8 @@ def missing(case: Case, plan: Plan) -> str | None:
             else:
                 make_dataset(settings.data, split)
         open_model_backbone(settings.model, torch.device("cpu"))
+        if case.baseline is None and plan.given is None and not is_here(case, plan):
+            check_memory(settings, plan.device)
     except InputError as error:
         return str(error)
     return None

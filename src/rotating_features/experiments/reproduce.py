@@ -69,9 +69,8 @@ def cost(study: Study, plan: Plan, known: dict[str, dict[str, Any]]) -> str:
         if any(left):
             work += sum(left) * step_flops(settings) + look_flops(settings)
         dtype = torch.bfloat16 if t.precision == "bfloat16" else dtype
-    without = (
-        f" Files of {lacking} row{'s'[: lacking > 1]} are missing, see below." if lacking else ""
-    )
+    rows = f"{lacking} row{'s'[: lacking > 1]}"
+    without = f" {rows} cannot be trained here, see below." if lacking else ""
     if not models:
         return f"There is nothing to train, scoring is all that is left.{without}"
     seconds = work / machine_flops(plan.device, dtype) / SHARE[plan.device.type]
@@ -153,7 +152,7 @@ def _newer(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]
 
 def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
-    check(settings, plan.device)
+    check(settings)
     folder = plan.folder(case)
     if plan.given is None:
         runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)

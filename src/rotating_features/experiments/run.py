@@ -54,7 +54,7 @@ def resolve(experiment: Experiment, device: torch.device) -> Experiment:
     return dataclasses.replace(experiment, train=decided)
 
 
-def check(experiment: Experiment, device: torch.device) -> None:
+def check(experiment: Experiment) -> None:
     """Find mistakes that would only show once training is under way, before a folder is made."""
     check_scoring(experiment.model, experiment.data, experiment.evaluate)
     if not experiment.model.position_embedding and experiment.model.backbone is None:
@@ -62,7 +62,7 @@ def check(experiment: Experiment, device: torch.device) -> None:
             "Positions are left out of a backbone's features, got no --model.backbone."
         )
     if experiment.data.dataset in PHOTOGRAPHS:
-        pixels = check_photographs(experiment, device)
+        pixels = check_photographs(experiment)
     else:
         pixels = _check_images(experiment)
     k = experiment.evaluate.k

@@ -24,8 +24,9 @@ FORMAT = "rotating_features/1"
 def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     """Write ``model`` to ``path`` so that :func:`load` needs nothing else.
 
-    Of a backbone the name is written, and what its weights can be told by. With ``half``, all but
-    the norms is rounded to float16, to share a model in half the space.
+    Of a backbone the name is written, and what its weights can be told by. With ``half``, what
+    has more than one axis, all but the norms and the readout, is rounded to float16: a model to
+    share in half the space.
     """
     if isinstance(model, OnFeatures):
         model.backbone.spec_to_save()
@@ -34,7 +35,7 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     if model.origin is not None:
         metadata["origin"] = json.dumps(model.origin)
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
-    if half:  # a variance may be beyond float16
+    if half:  # the variance of a norm may be beyond float16
         weights = {name: w.half() if w.ndim > 1 else w for name, w in weights.items()}
     with replacing(Path(path)) as partial:
         partial.write_bytes(to_bytes(weights, metadata))
@@ -108,8 +109,6 @@ def find(run: Path) -> Path:
     """The model file that ``run``, a folder, a file or the name of a trained model, stands for."""
     if run.is_file():
         return run
-    if not run.exists() and str(run) in TRAINED:
-        return folder_of(str(run)) / FILE
     candidates = [run / FILE, *sorted(run.glob(f"seed-*/{FILE}"))]
     existing = [path for path in candidates if path.is_file()]
     if len(existing) == 1:
@@ -117,6 +116,8 @@ def find(run: Path) -> Path:
     if existing:
         seeds = ", ".join(str(path.parent) for path in existing)
         raise InputError(f"{run} holds several models. Name one of them: {seeds}.")
+    if str(run) in TRAINED:
+        return folder_of(str(run)) / FILE
     if not run.exists():
         raise InputError(
             f"There is no run or model file at {run}, and no model of that name comes along "

@@ -18,6 +18,8 @@ from rotating_features.train.batches import DRAW_BITS, INDEX_BITS
 LOOK_BATCH = 32
 ROOM = 0.8
 """Of the memory that is free, what features may take; the model and its steps want some, too."""
+RATIO = 4 / 3
+"""Of the sides of a photograph, where its size is not known yet."""
 
 
 class PhotoFeed:
@@ -108,7 +110,7 @@ class PhotoFeed:
             features = self._make(which % self._count, draws.index_select(0, which))
             kept[start : start + len(which)] = features.movedim(1, 3)
         self._kept, self._draws, self.photographs = kept, None, None
-        return_memory()
+        give_back(self.device)
         return time.perf_counter() - started
 
     def _make(self, indices: Tensor, draws: Tensor) -> Tensor:
@@ -117,19 +119,35 @@ class PhotoFeed:
         return crops / 255 if self.backbone is None else self.backbone(crops)
 
 
-def check_room(
-    crops: int, photographs: int, backbone: Backbone, size: int, device: torch.device
-) -> None:
-    """Raise ``InputError`` if features of so many crops would fill the device's memory."""
+def give_back(device: torch.device) -> None:
+    """Have memory that is no longer used counted as free, and usable for a CUDA graph."""
     return_memory()
     if device.type == "cuda":
         torch.cuda.empty_cache()
+
+
+def check_room(
+    crops: int,
+    photographs: int,
+    backbone: Backbone,
+    size: int,
+    device: torch.device,
+    *,
+    read: bool = True,
+) -> None:
+    """Raise ``InputError`` if features of so many crops would fill the device's memory.
+
+    Where the photographs are yet to be ``read``, it is left what they will take.
+    """
+    give_back(device)
     each = 2 * photographs * backbone.channels * math.prod(backbone.grid(size))
+    pixels = 0 if read else int(3 * RATIO * size**2) * photographs
     free = free_memory(device)
-    if free is not None and crops * each > ROOM * free:
+    if free is not None and crops * each > ROOM * (free - pixels):
+        beside = f" beside {pixels / 1e9:.1f} GB of photographs" if pixels else ""
         raise InputError(
             f"Features of {crops} crops of {photographs:,} photographs take "
-            f"{crops * each / 1e9:.1f} GB, and {device} has {free / 1e9:.1f} GB left.\n"
+            f"{crops * each / 1e9:.1f} GB{beside}, and {device} has {free / 1e9:.1f} GB left.\n"
             f"  One crop of each takes {each / 1e9:.1f} GB. Choose with --data.crops, or None to "
             "have the backbone look at new ones in every step."
         )
