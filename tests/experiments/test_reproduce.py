@@ -118,7 +118,7 @@ def test_every_study_runs_and_writes_what_it_found(
     assert (tmp_path / "results" / f"{name}-x2e-05.png").exists() == bool(STUDIES[name].axis)
 
 
-@pytest.mark.parametrize("name", PHOTO_STUDIES)
+@pytest.mark.parametrize("name", [n for n, s in PHOTO_STUDIES.items() if s.cases[0].baseline])
 def test_studies_of_photographs_have_baselines_and_name_their_backbone(
     tmp_path: Path, photographs: dict, tiny_backbone: Path, name: str, capsys
 ) -> None:
@@ -140,6 +140,14 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
     assert reproduce(name, *files) == 0
     assert capsys.readouterr().out.count("as found at commit") == 9
     assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
+
+
+def test_on_pixels_every_size_is_trained_and_scored(photographs: dict) -> None:
+    assert reproduce("table-pascal-pixels", "--path", str(photographs["pascal-voc"])) == 0
+    record = result("table-pascal-pixels")
+    assert len(record["cases"]) == len(WHOLE["table-pascal-pixels"].cases)
+    for case in record["cases"]:
+        assert len(show.main_scores(case["scores"])["mbo_i"]["per_seed"]) == 2
 
 
 def test_photographs_are_scored_under_other_protocols_too(
