@@ -142,6 +142,15 @@ ABLATION_BINDING = Study(
             settings=dataclasses.replace(four_shapes.PAPER, model=ModelConfig(binding=False)),
             paper=claims.FOUR_SHAPES_WITHOUT_BINDING[8],
         ),
+        Case(
+            label="without binding, the bias only turns",
+            slug="4shapes-without-binding-turning",
+            experiment="4shapes",
+            settings=dataclasses.replace(
+                four_shapes.PAPER, model=ModelConfig(binding=False, bias_in_magnitude=False)
+            ),
+            paper=claims.FOUR_SHAPES_WITHOUT_BINDING[8],
+        ),
     ),
 )
 
