@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from rotating_features._check import InputError
 from rotating_features.cli import main
 from rotating_features.evaluate.smooth import mode_filter
-from rotating_features.experiments import scores
+from rotating_features.experiments import EXPERIMENTS, scores
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, ModelConfig
 from rotating_features.experiments.folders import read_run
 from rotating_features.experiments.photo_pictures import photo_sheet
@@ -24,6 +24,7 @@ from rotating_features.experiments.photo_run import (
     make_photo_model,
     open_model_backbone,
     predictor,
+    score_baseline,
     score_photo_model,
 )
 from rotating_features.features import Backbone
@@ -309,6 +310,18 @@ def test_mistakes_are_found_before_a_folder_is_made(
     status = train(tmp_path, "pascal-voc", photographs["pascal-voc"], tiny_backbone, *words.split())
     explained(status, wanted)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("dataset", "blocks"), [("pascal-voc", 6), ("foodseg103", 5)])
+def test_block_masks_have_as_many_blocks_as_give_the_papers_scores(
+    photographs: dict, dataset: str, blocks: int
+) -> None:
+    paper = EXPERIMENTS[dataset]["paper"]
+    data = dataclasses.replace(paper.data, path=str(photographs[dataset]), side=32)
+    experiment = dataclasses.replace(paper, data=data)
+    found = score_baseline("blocks", experiment, torch.device("cpu"), seed=0)
+    counts = [row["clusters"] for batch in found for row in batch.values()]
+    assert torch.cat(counts).unique().tolist() == [blocks]
 
 
 @pytest.mark.parametrize(

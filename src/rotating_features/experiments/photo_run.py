@@ -45,7 +45,7 @@ OPTIONS = {"side", "resize", "crops"}
 """What can be said of photographs but for where they are."""
 LEFT_OUT = "left-out.json"
 BATCH = 32
-BLOCKS = 6
+BLOCKS = {"pascal-voc": 6, "foodseg103": 5}
 """Of the block masks: as many as give the paper's scores; it does not say."""
 
 
@@ -217,7 +217,7 @@ def score_baseline(
                 of_length_1 = baseline == "k-means"
                 return cluster_features(features(x), k, normalise=of_length_1, seed=seed).labels
             if baseline == "blocks":
-                return block_masks(BLOCKS, size).expand(len(x), -1, -1)
+                return block_masks(BLOCKS[data.dataset], size).expand(len(x), -1, -1)
             return one_label(len(x), size)
 
         yield from score_photographs(
