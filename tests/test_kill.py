@@ -17,15 +17,17 @@ from rotating_features.experiments.folders import read_run
 
 COMMAND = shlex.split(
     f"{sys.executable} -m rotating_features train 4shapes --resume "
-    "--model.hidden-dim 2 --model.rotation-dim 2 --train.batch-size 2 --train.steps 60 "
+    "--model.hidden-dim 2 --model.rotation-dim 2 --train.batch-size 2 "
     "--train.checkpoint-every 1 --train.log-every 1 --train.validate-every 60 "
     "--train.precision float32 --train.compile no --evaluate.images 2"
 )
+STEPS = 30
+"""For each kill: more than a quick machine takes before it."""
 
 
-def start(runs: Path) -> subprocess.Popen:
+def start(runs: Path, steps: int) -> subprocess.Popen:
     alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # threads only get in each other's way here
-    words = [*COMMAND, "--runs", str(runs)]
+    words = [*COMMAND, "--train.steps", str(steps), "--runs", str(runs)]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, env=alone)
 
 
@@ -43,7 +45,7 @@ def kill_and_resume(runs: Path, kills: int) -> None:
     folder = runs / "4shapes" / "seed-0"
     moments = random.Random(0)
     for _ in range(kills):
-        process = start(runs)
+        process = start(runs, STEPS * kills)
         wait_for_another_step(process, folder / "trainer.pt")
         time.sleep(moments.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
@@ -51,7 +53,7 @@ def kill_and_resume(runs: Path, kills: int) -> None:
         read_run(folder)
         if (folder / "model.safetensors").exists():  # trainer.pt is written first
             rf.load(folder)
-    assert start(runs).wait() == 0
+    assert start(runs, STEPS * kills).wait() == 0
 
 
 def weights(runs: Path) -> dict[str, torch.Tensor]:
@@ -60,7 +62,7 @@ def weights(runs: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_again_and_again_a_run_ends_with_the_same_bits(tmp_path: Path, kills: int) -> None:
-    assert start(tmp_path / "whole").wait() == 0
+    assert start(tmp_path / "whole", STEPS * kills).wait() == 0
     kill_and_resume(tmp_path / "killed", kills)
     whole, killed = weights(tmp_path / "whole"), weights(tmp_path / "killed")
     assert all(torch.equal(whole[name], killed[name]) for name in whole)
