@@ -150,6 +150,17 @@ def test_on_pixels_every_size_is_trained_and_scored(photographs: dict) -> None:
         assert len(show.main_scores(case["scores"])["mbo_i"]["per_seed"]) == 2
 
 
+def test_the_usual_size_is_one_run_with_the_table() -> None:
+    usual = [
+        case.settings
+        for name in ("table-pascal", "table-pascal-pixels")
+        for case in WHOLE[name].cases
+        if case.slug == "pascal-pixels"
+    ]
+    assert len(usual) == 2
+    assert usual[0] == usual[1]
+
+
 def test_photographs_are_scored_under_other_protocols_too(
     tmp_path: Path, photographs: dict, capsys
 ) -> None:

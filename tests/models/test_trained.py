@@ -1,6 +1,5 @@
 """Models that come along: each is here, small, and finds objects by its name alone."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,15 @@ from PIL import Image
 
 import rotating_features as rf
 from rotating_features._check import InputError
+from rotating_features.bench.photographs import has_efficientnet
 from rotating_features.cli import main
 from rotating_features.experiments.folders import read_run
-from rotating_features.features.efficientnet import PACKAGES
 from rotating_features.models import TRAINED, OnFeatures, RotatingAutoEncoder, save
 from rotating_features.models.store import find
 from rotating_features.models.trained import folder_of
 
 names = pytest.mark.parametrize("name", TRAINED)
-installed = pytest.mark.skipif(
-    any(find_spec(package) is None for package in PACKAGES), reason="needs the extra cnn"
-)
+installed = pytest.mark.skipif(not has_efficientnet(), reason="needs the extra cnn")
 MOST_BYTES = 4_000_000
 
 
