@@ -4,10 +4,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rotating_features.features import Backbone, FeatureCache, Key, cached, open_backbone
 
 pytestmark = pytest.mark.gpu
+
+FUSED = [
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+]
+"""Kernels that refuse a mask such as transformers makes in a capture."""
 
 
 def part(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -28,7 +36,7 @@ def test_a_backbone_can_be_captured_in_a_cuda_graph(
         backbone(x)
     torch.cuda.current_stream().wait_stream(beside)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph), sdpa_kernel(FUSED):
         captured = backbone(x)
     x.copy_(torch.rand_like(x))
     graph.replay()

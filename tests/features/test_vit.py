@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rotating_features._check import InputError
-from rotating_features.features import BACKBONES, hub, open_backbone
+from rotating_features.features import BACKBONES, attention, hub, open_backbone
 from rotating_features.features.vit import KINDS, open_vit
 
-pytest.importorskip("transformers")
+AttentionInterface = pytest.importorskip("transformers").AttentionInterface
 
 Build = Callable[[str], Any]
 Write = Callable[[str], Path]
@@ -192,9 +192,18 @@ def test_the_normalisation_a_folder_states_is_used(write: Write, tmp_path: Path)
     assert backbone.std.flatten().tolist() == stated["image_std"]
 
 
-def test_attention_runs_fused(write: Write) -> None:
-    module: Any = open_backbone(write("dino")).module
-    assert module.model.config._attn_implementation == "sdpa"
+@pytest.mark.parametrize("family", PATCH)
+def test_attention_is_ours(family: str, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone, x = open_backbone(write(family)), images(family, (2, 3))
+    wanted, calls = backbone(x), []
+
+    def watched(*inputs: Any, **options: Any) -> tuple[Tensor, None]:
+        calls.append(inputs)
+        return attention.attend(*inputs, **options)
+
+    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, watched)
+    assert torch.equal(backbone(x), wanted)
+    assert len(calls) == 2  # blocks
 
 
 def test_every_listed_transformer_has_a_name_on_the_hub() -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from rotating_features._check import InputError
+from rotating_features.features import attention
 
 WEIGHTS = (
     "model.safetensors",
@@ -125,7 +126,7 @@ def _read(source: str, kinds: Mapping[str, Any], *, local: bool) -> Source:
     model, report = getattr(transformers, kind.model).from_pretrained(
         source,
         local_files_only=local,
-        attn_implementation="sdpa",
+        attn_implementation=attention.known_as(),
         output_loading_info=True,
         **kind.build,
     )
