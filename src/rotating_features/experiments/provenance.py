@@ -36,10 +36,12 @@ def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
 
 
 def settings_for_others(experiment: Experiment) -> dict[str, Any]:
-    """The settings as plain data, with the name alone of the folder that the data lie in."""
+    """The settings as plain data, without where on this computer data and backbone lie."""
     settings = to_dict(experiment)
     if (path := settings["data"]["path"]) is not None:
         settings["data"]["path"] = _name(path)
+    if (backbone := settings["model"]["backbone"]) is not None:
+        settings["model"]["backbone"] = _without_folders(backbone)
     return settings
 
 
@@ -53,7 +55,12 @@ def _for_others(argv: Sequence[str]) -> Iterator[str]:
         elif option in DATA:
             yield from (option, _name(value if joined else next(words, "")))
         else:
-            yield word
+            yield option + joined + _without_folders(value) if joined else _without_folders(word)
+
+
+def _without_folders(word: str) -> str:
+    """A place on this computer by its own name; any other word as it is."""
+    return _name(word) if Path(word).expanduser().is_absolute() else word
 
 
 def _name(folder: str) -> str:

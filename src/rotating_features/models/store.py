@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
+from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
@@ -36,9 +37,19 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
         metadata["origin"] = json.dumps(model.origin)
     weights = {name: weight.contiguous() for name, weight in model.state_dict().items()}
     if half:  # the variance of a norm may be beyond float16
-        weights = {name: w.half() if w.ndim > 1 else w for name, w in weights.items()}
+        weights = {name: _half(w, name) if w.ndim > 1 else w for name, w in weights.items()}
     with replacing(Path(path)) as partial:
         partial.write_bytes(to_bytes(weights, metadata))
+
+
+def _half(weight: Tensor, name: str) -> Tensor:
+    largest = weight.abs().max().item() if weight.numel() else 0.0
+    if largest > torch.finfo(torch.float16).max:
+        raise InputError(
+            f"{name} should fit into float16, whose numbers end at 65,504, got {largest:.6g}.\n"
+            "  Save the model without half."
+        )
+    return weight.half()
 
 
 def load(
