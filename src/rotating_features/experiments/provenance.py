@@ -36,12 +36,13 @@ def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
 
 
 def settings_for_others(experiment: Experiment) -> dict[str, Any]:
-    """The settings as plain data, without where on this computer data and backbone lie."""
+    """The settings as plain data, with the name alone of the folder that the data lie in.
+
+    A backbone's folder stays: another one of that name may hold other weights.
+    """
     settings = to_dict(experiment)
     if (path := settings["data"]["path"]) is not None:
         settings["data"]["path"] = _name(path)
-    if (backbone := settings["model"]["backbone"]) is not None:
-        settings["model"]["backbone"] = _without_folders(backbone)
     return settings
 
 
