@@ -48,7 +48,7 @@ class _Row(NamedTuple):
 
 def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ...]:
     nothing = dataclasses.replace(base, model=ModelConfig())
-    complex_model = dataclasses.replace(base.model, kind="complex")
+    complex_model = with_model(base, kind="complex")
     rows = (
         _Row("one label", "one label", nothing, "one label"),
         _Row("blocks", "blocks", nothing, "blocks"),
@@ -59,18 +59,8 @@ def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ..
             "pixels",
             _on_pixels(base, PIXELS_SIDE, ON_PIXELS.hidden_dim),
         ),
-        _Row(
-            "complex autoencoder on features",
-            "complex",
-            dataclasses.replace(base, model=complex_model),
-        ),
-        _Row("rotating features on features", "rotating", base),
-        _Row(
-            f"rotating features on features, {FIXED_CROPS} fixed crops",
-            "rotating fixed crops",
-            with_data(base, crops=FIXED_CROPS),
-            claim="rotating",
-        ),
+        *_fresh_and_fixed("complex autoencoder on features", "complex", complex_model),
+        *_fresh_and_fixed("rotating features on features", "rotating", base),
         _Row("rotating features on features, small", "small", _small(base)),
     )
     return tuple(
@@ -83,6 +73,15 @@ def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ..
             baseline=row.baseline,
         )
         for row in rows
+    )
+
+
+def _fresh_and_fixed(label: str, key: str, settings: Experiment) -> tuple[_Row, _Row]:
+    """A row whose backbone looks at new crops in every step, and one where it looks beforehand."""
+    fixed = with_data(settings, crops=FIXED_CROPS)
+    return (
+        _Row(label, key, settings),
+        _Row(f"{label}, {FIXED_CROPS} fixed crops", f"{key} fixed crops", fixed, claim=key),
     )
 
 
