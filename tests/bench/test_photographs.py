@@ -1,6 +1,7 @@
 """Benchmarks of photographs: what they are fed with is as it should be, and both sides agree."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rotating_features.bench import segmentation, step
 from rotating_features.bench.photographs import packed_noise, random_vit, write_photographs
 from rotating_features.bench.plain import plain_crops
 from rotating_features.bench.step import Work
+from rotating_features.features import attention
 from rotating_features.segment import find_images
 
 TINY = Work(channels=16, side=2, n=2, d=2, batch=2, features=True, crop=32, layers=1)
@@ -95,7 +97,9 @@ def test_a_random_vit_is_the_same_for_both_sides() -> None:
     x = torch.rand(2, 3, 32, 32)
     for dtype in (torch.float32, torch.bfloat16):
         torch.manual_seed(0)
-        found.append(random_vit(64, layers=2, side=32, dtype=dtype)(x))
+        backbone: Any = random_vit(64, layers=2, side=32, dtype=dtype)
+        assert backbone.module.model.config._attn_implementation == attention.NAME
+        found.append(backbone(x))
     assert found[0].shape == (2, 64, 2, 2)
     torch.testing.assert_close(*found, atol=0.05, rtol=0.05)
 

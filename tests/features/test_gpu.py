@@ -15,7 +15,7 @@ FUSED = [
     SDPBackend.EFFICIENT_ATTENTION,
     SDPBackend.CUDNN_ATTENTION,
 ]
-"""Kernels that refuse a mask such as transformers makes in a capture."""
+"""Kernels that refuse a mask as transformers 5.17, for one, makes it in a capture."""
 
 
 def part(a: torch.Tensor, b: torch.Tensor) -> float:

@@ -2,6 +2,7 @@
 ``last_hidden_state`` of the patches."""
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,15 @@ def test_attention_is_ours(family: str, write: Write, monkeypatch: pytest.Monkey
     monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, watched)
     assert torch.equal(backbone(x), wanted)
     assert len(calls) == 2  # blocks
+
+
+def test_a_pickled_backbone_works_where_transformers_was_not_told(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone, x = open_backbone(write("dino")), images("dino", (2, 3))
+    wanted, pickled = backbone(x), pickle.dumps(backbone)
+    monkeypatch.delitem(AttentionInterface._global_mapping, attention.NAME)
+    assert torch.equal(pickle.loads(pickled)(x), wanted)
 
 
 def test_every_listed_transformer_has_a_name_on_the_hub() -> None:

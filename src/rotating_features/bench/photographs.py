@@ -11,7 +11,6 @@ from torch import nn
 
 from rotating_features.data.packed import Packed
 from rotating_features.features import Backbone, open_backbone
-from rotating_features.features.attention import known_as
 from rotating_features.features.efficientnet import PACKAGES
 from rotating_features.features.vit import KINDS, Patches
 from rotating_features.models.on_features import suitable_dtype
@@ -73,7 +72,6 @@ def random_vit(
         patch_size=PATCH,
     )
     model: Any = transformers.ViTModel(config, **kind.build)
-    model.set_attn_implementation(known_as())
     setattr(model, kind.norm, nn.Identity())
     patches = Patches(model, patch=PATCH, skip=1, call=kind.call)
     name = f"random ViT of width {width}"

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from rotating_features._check import InputError
-from rotating_features.features import attention
 
 WEIGHTS = (
     "model.safetensors",
@@ -126,7 +125,7 @@ def _read(source: str, kinds: Mapping[str, Any], *, local: bool) -> Source:
     model, report = getattr(transformers, kind.model).from_pretrained(
         source,
         local_files_only=local,
-        attn_implementation=attention.known_as(),
+        attn_implementation="sdpa",
         output_loading_info=True,
         **kind.build,
     )

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rotating_features._check import InputError
+from rotating_features.features.attention import known_as
 from rotating_features.features.backbone import Backbone
 from rotating_features.features.hub import Source, load
 
@@ -37,10 +38,14 @@ KINDS = {
 
 
 class Patches(nn.Module):
-    """The patches' hidden states as a map, from a model of ``transformers`` without its norm."""
+    """The patches' hidden states as a map, from a model of ``transformers`` without its norm.
 
-    def __init__(self, model: nn.Module, *, patch: int, skip: int, call: dict[str, Any]) -> None:
+    The model is taken over, and gets our attention.
+    """
+
+    def __init__(self, model: Any, *, patch: int, skip: int, call: dict[str, Any]) -> None:
         super().__init__()
+        model.set_attn_implementation(known_as())
         self.model = model
         self.patch = patch
         self.skip = skip
@@ -50,6 +55,10 @@ class Patches(nn.Module):
         tokens = self.model(pixel_values=x, **self.call).last_hidden_state[:, self.skip :]
         grid = (x.shape[2] // self.patch, x.shape[3] // self.patch)
         return tokens.transpose(1, 2).unflatten(2, grid)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known_as()  # pickled elsewhere, where transformers had been told
+        super().__setstate__(state)
 
 
 def open_vit(
