@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from rotating_features.experiments.config import DataConfig, Experiment, ModelConfig
+from rotating_features.experiments.config import (
+    DataConfig,
+    EvaluateConfig,
+    Experiment,
+    ModelConfig,
+)
 from rotating_features.experiments.provenance import provenance, settings_for_others
 
 
@@ -22,6 +27,10 @@ from rotating_features.experiments.provenance import provenance, settings_for_ot
         (["reproduce", "x", "--backbone", "facebook/dino"], "reproduce x --backbone facebook/dino"),
         (["reproduce", "x", "--run", "runs/a"], "reproduce x --run runs/a"),
         (["reproduce", "x", "--run", "~/a b"], "reproduce x --run 'a b'"),
+        (["reproduce", "x", "--backbone", "/mine/n=1/vit"], "reproduce x --backbone vit"),
+        (["reproduce", "x", "--backbone=/mine/n=1/vit"], "reproduce x --backbone=vit"),
+        (["segment", "/mine/a=b/c.jpg"], "segment c.jpg"),
+        (["segment", "~nobody/c.jpg", "/"], "segment c.jpg /"),
     ],
 )
 def test_a_command_leaves_out_the_places_of_one_computer(words: list[str], told: str) -> None:
@@ -30,6 +39,8 @@ def test_a_command_leaves_out_the_places_of_one_computer(words: list[str], told:
 
 def test_settings_name_the_folder_of_the_data_alone(tmp_path: Path) -> None:
     data, model = DataConfig(path=str(tmp_path / "files")), ModelConfig(backbone=str(tmp_path))
-    settings = settings_for_others(Experiment(data=data, model=model))
+    evaluate = EvaluateConfig(feature_cache=str(tmp_path / "features"))
+    settings = settings_for_others(Experiment(data=data, model=model, evaluate=evaluate))
     assert settings["data"]["path"] == "files"
+    assert settings["evaluate"]["feature_cache"] is None
     assert settings["model"]["backbone"] == str(tmp_path)  # of that name there may be others

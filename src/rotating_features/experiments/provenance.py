@@ -38,30 +38,34 @@ def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
 def settings_for_others(experiment: Experiment) -> dict[str, Any]:
     """The settings as plain data, with the name alone of the folder that the data lie in.
 
-    A backbone's folder stays: another one of that name may hold other weights.
+    A backbone's folder stays: another one of that name may hold other weights. Where features
+    are kept is left out.
     """
     settings = to_dict(experiment)
     if (path := settings["data"]["path"]) is not None:
         settings["data"]["path"] = _name(path)
+    settings["evaluate"]["feature_cache"] = None
     return settings
 
 
 def _for_others(argv: Sequence[str]) -> Iterator[str]:
     words = iter(argv)
     for word in words:
-        option, joined, value = word.partition("=")
+        option, joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if option in PLACES:
             if not joined:
                 next(words, None)
         elif option in DATA:
             yield from (option, _name(value if joined else next(words, "")))
+        elif joined:
+            yield f"{option}={_by_name(value)}"
         else:
-            yield option + joined + _without_folders(value) if joined else _without_folders(word)
+            yield _by_name(word)
 
 
-def _without_folders(word: str) -> str:
+def _by_name(word: str) -> str:
     """A place on this computer by its own name; any other word as it is."""
-    return _name(word) if Path(word).expanduser().is_absolute() else word
+    return _name(word) or word if word.startswith(("/", "~")) or Path(word).is_absolute() else word
 
 
 def _name(folder: str) -> str:
