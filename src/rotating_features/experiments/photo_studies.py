@@ -48,7 +48,7 @@ class _Row(NamedTuple):
 
 def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ...]:
     nothing = dataclasses.replace(base, model=ModelConfig())
-    complex_model = with_model(base, kind="complex")
+    complex_base = with_model(base, kind="complex")
     rows = (
         _Row("one label", "one label", nothing, "one label"),
         _Row("blocks", "blocks", nothing, "blocks"),
@@ -59,7 +59,7 @@ def _cases(name: str, base: Experiment, printed: claims.Table) -> tuple[Case, ..
             "pixels",
             _on_pixels(base, PIXELS_SIDE, ON_PIXELS.hidden_dim),
         ),
-        *_fresh_and_fixed("complex autoencoder on features", "complex", complex_model),
+        *_fresh_and_fixed("complex autoencoder on features", "complex", complex_base),
         *_fresh_and_fixed("rotating features on features", "rotating", base),
         _Row("rotating features on features, small", "small", _small(base)),
     )

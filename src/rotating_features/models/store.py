@@ -28,6 +28,10 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     Of a backbone the name is written, and what its weights can be told by. With ``half``, what
     has more than one axis, all but the norms and the readout, is rounded to float16: a model to
     share in half the space.
+
+    Raises:
+        InputError: If its backbone is a module of your own or, with ``half``, a weight is beyond
+            float16.
     """
     if isinstance(model, OnFeatures):
         model.backbone.spec_to_save()
