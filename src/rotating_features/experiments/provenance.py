@@ -65,7 +65,8 @@ def _for_others(argv: Sequence[str]) -> Iterator[str]:
 
 def _by_name(word: str) -> str:
     """A place on this computer by its own name; any other word as it is."""
-    return _name(word) or word if word.startswith(("/", "~")) or Path(word).is_absolute() else word
+    is_place = word.startswith("~") or Path(word).is_absolute()
+    return (_name(word) or word) if is_place else word
 
 
 def _name(folder: str) -> str:

@@ -125,7 +125,6 @@ def _read(source: str, kinds: Mapping[str, Any], *, local: bool) -> Source:
     model, report = getattr(transformers, kind.model).from_pretrained(
         source,
         local_files_only=local,
-        attn_implementation="sdpa",
         output_loading_info=True,
         **kind.build,
     )

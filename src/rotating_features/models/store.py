@@ -47,7 +47,7 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
 
 
 def _half(weight: Tensor, name: str) -> Tensor:
-    largest = weight.abs().max().item() if weight.numel() else 0.0
+    largest = weight.abs().max().item()
     if largest > torch.finfo(torch.float16).max:
         raise InputError(
             f"{name} should fit into float16, whose numbers end at 65,504, got {largest:.6g}.\n"
