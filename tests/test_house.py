@@ -14,6 +14,7 @@ FLOORS = {
     "_check": 0,
     "_commit": 0,
     "_files": 0,
+    "_lock": 1,
     "_version": 0,
     "machine": 1,
     "vectors": 1,

@@ -12,7 +12,8 @@ SUFFIX = ".partial"
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it takes ``path``'s place at once.
 
-    Killed, out of disk or failed at any moment, ``path`` is what it was before.
+    Killed, out of disk or failed at any moment, ``path`` is what it was before. Where two processes
+    may write the same file, they should hold the folder's lock (``_lock.py``).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + SUFFIX)

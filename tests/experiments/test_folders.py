@@ -7,7 +7,7 @@ import pytest
 
 from rotating_features._check import InputError
 from rotating_features.experiments import folders
-from rotating_features.experiments.config import Experiment, TrainConfig
+from rotating_features.experiments.config import Experiment, ModelConfig, TrainConfig
 from rotating_features.experiments.folders import open_runs
 
 
@@ -49,3 +49,33 @@ def test_a_constant_rate_settles_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "seed-0" / folders.TRAINER_FILE).touch()
     monkeypatch.setattr(folders, "steps_done", lambda folder: 6)
     open_runs(tmp_path, "4shapes", "", longer, (0,), resume=True)
+
+
+def begin(folder: Path, seeds: tuple[int, ...], *, resume: bool = False, name="4shapes", **model):
+    experiment = Experiment(model=ModelConfig(**model))
+    return open_runs(folder, name, "quick", experiment, seeds, resume=resume)
+
+
+def test_seeds_of_one_folder_are_of_one_model(tmp_path: Path) -> None:
+    begin(tmp_path, (0,))
+    with pytest.raises(InputError, match=r"seed-0 has other settings: model.rotation_dim 8 -> 4"):
+        begin(tmp_path, (1,), rotation_dim=4)
+    with pytest.raises(InputError, match="name 4shapes -> 10shapes"):
+        begin(tmp_path, (1,), name="10shapes")
+    assert [path.name for path in tmp_path.iterdir()] == ["seed-0"]
+    begin(tmp_path, (1,))
+
+
+def test_a_run_keeps_its_name_even_before_its_first_checkpoint(tmp_path: Path) -> None:
+    """Its settings are those of the folder, so another name would be a wrong one."""
+    begin(tmp_path, (0,))
+    with pytest.raises(InputError, match="name 4shapes -> 10shapes"):
+        begin(tmp_path, (0,), name="10shapes", resume=True)
+    begin(tmp_path, (0,), rotation_dim=4, resume=True)  # nothing has been learned yet
+
+
+def test_a_trained_model_is_not_begun_anew(tmp_path: Path) -> None:
+    begin(tmp_path, (0,))
+    (tmp_path / "seed-0" / folders.MODEL_FILE).touch()
+    with pytest.raises(InputError, match=r"trained model, but no trainer\.pt to go on from"):
+        begin(tmp_path, (0,), resume=True)

@@ -133,7 +133,7 @@ def test_the_last_line_of_an_image_counts(model, photos: Path, tmp_path: Path) -
 def test_two_runs_cannot_write_to_one_folder(model, photos: Path, tmp_path: Path) -> None:
     first = start(model, photos, tmp_path / "out")
     next(first)
-    with pytest.raises(InputError, match="Another segment is writing to"):
+    with pytest.raises(InputError, match="Another command is writing to"):
         run(model, photos, tmp_path / "out")
     first.close()
     assert len(run(model, photos, tmp_path / "out")) == 11
@@ -153,7 +153,17 @@ def test_a_run_that_cannot_begin_keeps_nobody_out(
     assert failure.value.__traceback__ is not None  # what failed is still held, and its lock is not
 
 
-@pytest.mark.parametrize("content", ['{"id": 1, "text": "mine"}\n', "mine", "\n\n"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"id": 1, "text": "mine"}\n',
+        "mine",
+        "\n\n",
+        '{"image": "a.jpg", "boxes": []}\n',
+        '{"image": "a.jpg", "boxes": []}',
+        '{"image": "a.jpg", "boxes": [}\n',
+    ],
+)
 def test_a_report_of_somebody_else_is_left_alone(
     model, photos: Path, tmp_path: Path, content: str
 ) -> None:
@@ -163,6 +173,18 @@ def test_a_report_of_somebody_else_is_left_alone(
     with pytest.raises(InputError, match=r"objects\.jsonl would be overwritten"):
         run(model, photos, out)
     assert contents(out) == {"objects.jsonl": content.encode()}
+
+
+@pytest.mark.parametrize("name", ["00.png.labels.png", "inner/06.png.overlay.jpg"])
+def test_masks_of_somebody_else_are_left_alone(
+    model, photos: Path, tmp_path: Path, name: str
+) -> None:
+    theirs = tmp_path / "theirs" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine")
+    with pytest.raises(InputError, match=rf"{name} would be overwritten"):
+        run(model, photos, tmp_path / "theirs")
+    assert contents(tmp_path / "theirs") == {name: b"mine"}
 
 
 def test_half_of_the_last_line_has_its_image_done_again(model, photos, tmp_path: Path) -> None:
@@ -181,6 +203,9 @@ def test_other_settings_redo_everything(model, photos: Path, tmp_path: Path) -> 
     assert skipped(run(model, some, tmp_path / "out", k=None)) == 0
     assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=5.0)) == 3
     assert skipped(run(model, some, tmp_path / "out", k=None, distance_threshold=6.0)) == 0
+    assert skipped(run(model, some, tmp_path / "out", k=3, magnitude_threshold=0.1)) == 0
+    assert skipped(run(model, some, tmp_path / "out")) == 3  # which is the default
+    assert skipped(run(model, some, tmp_path / "out", k=3, magnitude_threshold=0.2)) == 0
     assert len(list(read_lines(tmp_path / "out" / "objects.jsonl"))) == 3
 
 

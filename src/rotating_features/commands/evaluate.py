@@ -6,6 +6,7 @@ import tyro
 from rich.table import Table
 
 from rotating_features._check import InputError
+from rotating_features._lock import locked
 from rotating_features.arguments import EvaluateArgs, ListArgs
 from rotating_features.commands.screen import PROG, console, without_help
 from rotating_features.evaluate import PROTOCOLS
@@ -33,7 +34,8 @@ def evaluate_command(argv: list[str]) -> int:
     if args.protocol is not None:
         settings = dataclasses.replace(settings, protocols=(args.protocol,))
     device = pick_device(args.device)
-    rows = [evaluate_run(run, settings, device, backbone=args.backbone) for run in runs]
+    with locked(run.folder for run in runs):
+        rows = [evaluate_run(run, settings, device, backbone=args.backbone) for run in runs]
     console.print(report.table(runs, report.summarise(rows)))
     if said := report.features_of(runs[0].experiment):
         console.print(said, soft_wrap=True)

@@ -8,7 +8,8 @@ from rich.progress import track
 
 from rotating_features.arguments import SegmentArgs
 from rotating_features.commands.screen import PROG, complain, console
-from rotating_features.evaluate.cluster import Count
+from rotating_features.evaluate.orientation import THRESHOLD
+from rotating_features.experiments.config import EvaluateConfig
 from rotating_features.experiments.folders import read_run
 from rotating_features.machine import pick_device
 from rotating_features.models import load
@@ -24,11 +25,21 @@ def segment_command(argv: list[str]) -> int:
     args = tyro.cli(SegmentArgs, args=argv, prog=f"{PROG} segment")
     model = load(args.model, device=pick_device(args.device), backbone=args.backbone)
     images = find_images(args.images)
+    own = _scored_with(args.model)
     k, threshold = args.k, args.distance_threshold
-    if k is None and threshold is None:
-        k, threshold = _own_clusters(args.model)
+    if k is None and threshold is None and own is not None:
+        counted = own.cluster == "kmeans"
+        k, threshold = (own.k, None) if counted else (None, own.distance_threshold)
+        said = f"k={k}" if counted else f"distance threshold {threshold:g}"
+        console.print(f"Clusters as the run is scored, {said}; --k or --distance-threshold choose.")
     results = segment(
-        model, images, args.out, k=k, distance_threshold=threshold, batch_size=args.batch_size
+        model,
+        images,
+        args.out,
+        k=k,
+        distance_threshold=threshold,
+        magnitude_threshold=THRESHOLD if own is None else own.magnitude_threshold,
+        batch_size=args.batch_size,
     )
     done: list[Segmented] = []
     with interruptible() as stopped, closing(results):
@@ -42,16 +53,10 @@ def segment_command(argv: list[str]) -> int:
     return _tell(done, args.out)
 
 
-def _own_clusters(model: Path) -> tuple[Count | None, float | None]:
-    """k or the threshold that the model's run is scored with; neither for a file without a run."""
+def _scored_with(model: Path) -> EvaluateConfig | None:
+    """How the model's run is scored; None for a file without a run."""
     folder = find(model).parent
-    if not (folder / CONFIG_FILE).is_file():
-        return None, None
-    own = read_run(folder).experiment.evaluate
-    counted = own.cluster == "kmeans"
-    said = f"k={own.k}" if counted else f"distance threshold {own.distance_threshold:g}"
-    console.print(f"Clusters as the run is scored, {said}; --k or --distance-threshold choose.")
-    return (own.k, None) if counted else (None, own.distance_threshold)
+    return read_run(folder).experiment.evaluate if (folder / CONFIG_FILE).is_file() else None
 
 
 def _tell(done: list[Segmented], out: Path) -> int:

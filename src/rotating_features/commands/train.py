@@ -8,6 +8,7 @@ import tyro
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features._lock import locked
 from rotating_features.arguments import Preset, TrainArgs
 from rotating_features.commands.screen import PROG, console, unknown, without_help
 from rotating_features.experiments import EXPERIMENTS, report
@@ -37,13 +38,14 @@ def train_command(argv: list[str]) -> int:
     )
     if t.compile == "yes":
         console.print("The first step is compiled, which takes up to a minute.")
-    train_runs(runs, device)
-    rows = [evaluate_run(run, experiment.evaluate, device) for run in runs]
-    summary = report.summarise(rows)
-    result = report.record(runs, summary, ["train", *argv], device)
-    with replacing(folder / "summary.json") as partial:
-        partial.write_text(json.dumps(result, indent=2) + "\n")
-    pictures = [path for run in runs for path in draw_pictures(run, device)]
+    with locked(run.folder for run in runs):
+        train_runs(runs, device)
+        rows = [evaluate_run(run, experiment.evaluate, device) for run in runs]
+        summary = report.summarise(rows)
+        result = report.record(runs, summary, ["train", *argv], device)
+        with replacing(folder / "summary.json") as partial:
+            partial.write_text(json.dumps(result, indent=2) + "\n")
+        pictures = [path for run in runs for path in draw_pictures(run, device)]
     console.print(report.table(runs, summary))
     if said := report.features_of(runs[0].experiment):
         console.print(said, soft_wrap=True)
@@ -60,7 +62,10 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     if asked.experiment not in EXPERIMENTS:
         raise InputError(unknown("experiment", asked.experiment, EXPERIMENTS))
     folder = asked.runs / (asked.name or asked.experiment)
-    if asked.resume and (runs := [read_run(path) for path in find_runs(folder)]):
+    runs = [read_run(path) for path in find_runs(folder)] if asked.resume else []
+    if asked.resume and not runs:
+        console.print(f"There is no run in {folder} yet, so this begins one.", soft_wrap=True)
+    if runs:
         first, seeds = runs[0], tuple(run.seed for run in runs)
         base = TrainArgs(preset=cast(Preset, first.preset), seeds=seeds, settings=first.experiment)
     else:

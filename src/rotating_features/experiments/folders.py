@@ -9,7 +9,11 @@ from rotating_features._check import InputError
 from rotating_features._files import SUFFIX, replacing
 from rotating_features._version import __version__
 from rotating_features.experiments.config import Experiment, differences, from_dict, to_dict
+from rotating_features.models.store import FILE as MODEL_FILE
 from rotating_features.train.checkpoint import CONFIG_FILE, TRAINER_FILE, steps_done
+
+MAY_CHANGE = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
+"""How settings begin that may be others when a run goes on."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,19 @@ def open_runs(
     *,
     resume: bool,
 ) -> list[Run]:
-    """Folders for these seeds, new or to be resumed; if one will not do, nothing is written."""
+    """Folders for these seeds, new or to be resumed; if one will not do, nothing is written.
+
+    Seeds of one folder are of one model, for they are summed up.
+    """
+    others = [read_run(path) for path in find_runs(folder) if path.parent == folder]
     runs = [Run(folder / f"seed-{seed}", name, preset, seed, experiment) for seed in seeds]
     for run in runs:
         if run.folder.exists() and not run.folder.is_dir():
             raise InputError(f"{run.folder} should be a folder for the run, but is a file.")
         if not run.folder.exists() or all(p.name.endswith(SUFFIX) for p in run.folder.iterdir()):
-            continue  # new, or killed before its first file was whole
+            for other in others[:1]:  # a new seed, or one killed before its first file was whole
+                _refuse(f"{other.folder} has", _changes(other, run), "Train with the same")
+            continue
         if not resume:
             raise InputError(
                 f"The run folder {run.folder} exists already.\n"
@@ -91,22 +101,16 @@ def find_runs(folder: Path) -> list[Path]:
 
 def _check_same(run: Run, stored: Run) -> None:
     """A run may be resumed for longer, and logged or scored otherwise, but not as another one."""
+    changed = _changes(stored, run)
     if not (run.folder / TRAINER_FILE).exists():
-        return  # nothing was trained yet, so nothing can disagree with it
-    may_change = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
-    changed = [
-        change
-        for change in differences(stored.experiment, run.experiment)
-        if not change.startswith(may_change)
-    ]
-    for what in ("name", "preset"):
-        if getattr(stored, what) != getattr(run, what):
-            changed.insert(0, f"{what} {getattr(stored, what)} -> {getattr(run, what)}")
-    if changed:
-        raise InputError(
-            f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
-            "  Leave them out to resume it, or start another run with --name."
-        )
+        if (run.folder / MODEL_FILE).exists():
+            raise InputError(
+                f"{run.folder} has a trained model, but no {TRAINER_FILE} to go on from.\n"
+                "  Start another run with --name."
+            )
+        # Nothing was trained yet, so settings may still change, but not what they are called.
+        changed = [change for change in changed if change.startswith(("name ", "preset "))]
+    _refuse(f"{run.folder} was started with", changed, "Leave them out to resume it")
     done, train = steps_done(run.folder), run.experiment.train
     wanted, before = train.steps, stored.experiment.train.steps
     if done > wanted:
@@ -118,4 +122,23 @@ def _check_same(run: Run, stored: Run) -> None:
             f"{train.cooldown_steps} of which its learning rate falls; another number of steps, "
             f"{wanted}, would have been another run.\n"
             "  Leave --train.steps out to resume it, or start another run with --name."
+        )
+
+
+def _changes(stored: Run, run: Run) -> list[str]:
+    """What makes two runs different ones."""
+    names = [
+        f"{what} {getattr(stored, what)} -> {getattr(run, what)}"
+        for what in ("name", "preset")
+        if getattr(stored, what) != getattr(run, what)
+    ]
+    found = differences(stored.experiment, run.experiment)
+    return names + [change for change in found if not change.startswith(MAY_CHANGE)]
+
+
+def _refuse(where: str, changed: list[str], advice: str) -> None:
+    if changed:
+        raise InputError(
+            f"{where} other settings: {', '.join(changed)}.\n"
+            f"  {advice}, or start another run with --name."
         )

@@ -13,6 +13,7 @@ from rich.console import Console
 from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features._files import replacing
+from rotating_features._lock import locked
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import report, scores
 from rotating_features.experiments.build import make_dataset
@@ -158,19 +159,17 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
         runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
     else:
         runs = [read_run(path) for path in find_runs(folder)]
-    unfinished = [run for run in runs if steps_done(run.folder) < settings.train.steps]
-    if unfinished:
-        console.print(f"{case.label}: {settings.train.steps:,} steps, in {folder}")
-        for run in unfinished:
-            (run.folder / scores.FILE).unlink(missing_ok=True)  # of a model less trained
-        train_runs(runs, plan.device)
-    summary = report.summarise([_scored(run, settings.evaluate, plan.device) for run in runs])
-    trials = []
-    for trial in case.trials:
-        evaluate = plan.scoring(trial.evaluate)
-        data = None if trial.data is None else plan.data(case, trial.data)
-        rows = [_scored(run, evaluate, plan.device, data) for run in runs]
-        trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
+    with locked(run.folder for run in runs):
+        if any(steps_done(run.folder) < settings.train.steps for run in runs):
+            console.print(f"{case.label}: {settings.train.steps:,} steps, in {folder}")
+            train_runs(runs, plan.device)
+        summary = report.summarise([_scored(run, settings.evaluate, plan.device) for run in runs])
+        trials = []
+        for trial in case.trials:
+            evaluate = plan.scoring(trial.evaluate)
+            data = None if trial.data is None else plan.data(case, trial.data)
+            rows = [_scored(run, evaluate, plan.device, data) for run in runs]
+            trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
     own = plan.given is None  # else it was trained elsewhere, and who knows on what
     seconds = [report.training_seconds(run.folder) for run in runs] if own else []
     return _found(case, plan, summary, trials, seconds)

@@ -20,8 +20,8 @@ from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.protocols import PROTOCOLS
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
+from rotating_features.train.checkpoint import SCORES_FILE as FILE
 
-FILE = "scores.csv"
 PROTOCOLS_FILE = "protocols.json"
 SCORES = (
     "mse",

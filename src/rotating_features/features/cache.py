@@ -1,6 +1,7 @@
 """Features on disk, so that no photograph is looked at twice."""
 
 import os
+import re
 import time
 import uuid
 import warnings
@@ -17,6 +18,8 @@ from rotating_features.features.backbone import Backbone
 from rotating_features.features.entry import Key, decode, encode
 
 ENTRY = ".safetensors"
+OURS = re.compile(rf"[0-9a-f]{{38}}({re.escape(ENTRY)}|-[0-9a-f]{{32}}{re.escape(SUFFIX)})")
+"""Names in a cache's folders. Other files there are somebody else's."""
 STALE = 3600
 """Seconds after which a file that nobody finished is one that nobody will finish."""
 
@@ -61,7 +64,7 @@ class FeatureCache:
         return features
 
     def put(self, key: Key, features: Tensor) -> None:
-        """Keep ``features``, (c, h, w) in float32, bfloat16 or float16, under ``key``."""
+        """Keep ``features``, (c, h, w), under ``key``."""
         content = encode(features)
         if len(content) > self.limit_bytes:
             return
@@ -92,12 +95,14 @@ class FeatureCache:
     def _tidy(self) -> int:
         """Remove what is over the limit, and return the size of what is left."""
         entries: list[tuple[int, int, Path]] = []
-        for path in self.folder.glob("??/*"):
+        for path in self.folder.glob("[0-9a-f][0-9a-f]/*"):
+            if not OURS.fullmatch(path.name):
+                continue
             with suppress(OSError):  # another process may be faster
                 facts = path.stat()
                 if path.suffix == ENTRY:
                     entries.append((facts.st_mtime_ns, facts.st_size, path))
-                elif path.suffix == SUFFIX and time.time() - facts.st_mtime > STALE:
+                elif time.time() - facts.st_mtime > STALE:
                     path.unlink()
         left = sum(size for _, size, _ in entries)
         if left <= self.limit_bytes:
@@ -116,8 +121,6 @@ def cached(
     cache: FeatureCache,
     images: Tensor | Callable[[list[int]], Tensor],
     keys: Sequence[Key],
-    *,
-    dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """Features of a batch, (b, c, h, w) float32; what is not in ``cache`` is computed in one go.
 
@@ -127,8 +130,6 @@ def cached(
         images: The batch, (b, 3, h, w); or a function from the numbers of the missing ones to
             their batch, so that images whose features are known need not be opened.
         keys: One for each image, with the fingerprint of ``backbone``.
-        dtype: The type in which they are kept. Features just computed are rounded to it too, so
-            that they do not depend on what was in the cache.
     """
     if any(key.weights != backbone.fingerprint() for key in keys):
         raise InputError(
@@ -143,7 +144,7 @@ def cached(
     if missing:
         numbers = list(missing.values())
         batch = images[numbers] if isinstance(images, Tensor) else images(numbers)
-        computed = backbone(batch.to(backbone.mean.device)).to(dtype).cpu()
+        computed = backbone(batch.to(backbone.mean.device)).cpu()
         for key, features in zip(missing, computed, strict=True):
             cache.put(key, features)
             known[key] = features

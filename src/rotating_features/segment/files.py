@@ -1,5 +1,6 @@
 """What is written for each image, and how it is told from images."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +28,14 @@ def pages(out: Path) -> list[Path]:
     return [path for path in out.glob("contact-sheet*.png") if is_page(path)]
 
 
-def check_folder(out: Path) -> None:
-    """Raise ``InputError`` if what we write would replace what somebody else wrote."""
+def check_folder(out: Path, names: Iterable[Path]) -> None:
+    """Raise ``InputError`` if what we write for these images would replace somebody else's."""
     if out.exists() and not out.is_dir():
         raise InputError(f"The output should go to a folder, but {out} is a file.")
     if (out / REPORT).exists():
         return
-    for path in (out / COCO, out / SUMMARY, *pages(out)):
+    files = (output(out, name, ending) for name in names for ending in OUTPUTS)
+    for path in (out / COCO, out / SUMMARY, *pages(out), *files):
         if path.exists():
             raise InputError(
                 f"{path} would be overwritten, and it is not from here: there is no {REPORT}.\n"

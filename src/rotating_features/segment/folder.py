@@ -8,6 +8,7 @@ from typing import Literal
 from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features.evaluate.discover import DISTANCE, check_request
+from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.models import Model
 from rotating_features.segment.coco import write_coco
 from rotating_features.segment.files import SUMMARY, check_folder
@@ -26,6 +27,7 @@ def segment(
     *,
     k: int | Literal["auto"] | None = None,
     distance_threshold: float | None = None,
+    magnitude_threshold: float = THRESHOLD,
     batch_size: int = BATCH,
     timings: Timings | None = None,
 ) -> Generator[Segmented, None, None]:
@@ -42,7 +44,7 @@ def segment(
         model: From :func:`rotating_features.load`.
         images: Pairs of a file and the name of its output, see :func:`find_images`.
         out: Folder for all that is written.
-        k, distance_threshold: As in :func:`discover`.
+        k, distance_threshold, magnitude_threshold: As in :func:`discover`.
         batch_size: How many images the model gets at once. Which ones depends on ``images`` alone,
             so a run that is stopped and goes on gives the same files as one that is not.
         timings: Where to note how long each stage takes.
@@ -55,10 +57,10 @@ def segment(
         )
     if batch_size < 1:
         raise InputError(f"batch_size should be at least 1, got {batch_size}.")
-    check_folder(out)
     images = list(images)
+    check_folder(out, [name for _, name in images])
     threshold = DISTANCE if k is None and distance_threshold is None else distance_threshold
-    made = recipe(model, k, threshold)
+    made = recipe(model, k, threshold, magnitude_threshold)
     wanted = {name.as_posix(): made_from(source, made) for source, name in images}
     problems: list[dict[str, str]] = []
     with Journal(out, wanted) as journal:
@@ -67,7 +69,7 @@ def segment(
             for source, name in images
         ]
         timings = timings or Timings()
-        line = Pipeline(model, out, journal, k, threshold, timings)
+        line = Pipeline(model, out, journal, k, threshold, magnitude_threshold, timings)
         try:
             for result in line.run(tasks, batch_size):
                 if result.problem is not None:

@@ -7,9 +7,7 @@ What is to be made again loses its line before its files are touched.
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,7 +16,9 @@ import torch
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
+from rotating_features._lock import locked
 from rotating_features.data.decode import OUTPUTS, REPORT
+from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.models import Model
 from rotating_features.segment.files import output
 
@@ -42,7 +42,7 @@ class Journal:
         """How many were found, for each image of this run that is done."""
         check_report(self.path)
         with contextlib.ExitStack() as opened:  # closed here if anything fails on the way
-            lock_folder(out, opened)
+            opened.enter_context(locked([out]))
             self._keep(self._read(out, wanted))
             self._file = opened.enter_context(self.path.open("a", encoding="utf-8"))
             self._opened = opened.pop_all()
@@ -90,39 +90,26 @@ class Journal:
             file.writelines(kept())
 
 
-def lock_folder(out: Path, opened: contextlib.ExitStack) -> None:
-    """Keep others from writing to the folder until ``opened`` is closed, or we are gone.
-
-    Not where the system has no such locks.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    if find_spec("fcntl") is None:  # not on Windows
-        return
-    import fcntl
-
-    folder = os.open(out, os.O_RDONLY)
-    opened.callback(os.close, folder)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise InputError(
-            f"Another segment is writing to {out}.\n  Wait for it, or choose another folder."
-        ) from error
-    except OSError:
-        pass  # some network drives have none
-
-
 def check_report(path: Path) -> None:
     """Raise ``InputError`` if somebody else wrote the report, as its first line tells."""
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline()
-    if first and not (BEGIN.startswith(first) or first.startswith(BEGIN)):
+    try:
+        ours = is_ours(json.loads(first))
+    except ValueError:  # torn, if it is ours
+        ours = not first.endswith("\n") and (BEGIN.startswith(first) or first.startswith(BEGIN))
+    if not ours:
         raise InputError(
-            f"{path} would be overwritten, and it is not from here: its first line does not begin "
-            f"with {BEGIN}.\n  Choose another folder for the output."
+            f"{path} would be overwritten, and it is not from here: its first line is not one of "
+            "our reports.\n  Choose another folder for the output."
         )
+
+
+def is_ours(line: Any) -> bool:
+    """Whether what a line of a report holds is what we write."""
+    return isinstance(line, dict) and {"image", "name", "made_from"} <= line.keys()
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -133,7 +120,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for text in file:
             with contextlib.suppress(ValueError):
                 line = json.loads(text)
-                if isinstance(line, dict) and {"name", "made_from"} <= line.keys():
+                if is_ours(line):
                     yield line
 
 
@@ -150,14 +137,20 @@ def made_from(source: Path, recipe: str) -> str:
     return _digest(recipe, str(source.absolute()), stat.st_size, stat.st_mtime_ns)
 
 
-def recipe(model: Model, k: object, distance_threshold: float | None) -> str:
+def recipe(
+    model: Model,
+    k: object,
+    distance_threshold: float | None,
+    magnitude_threshold: float = THRESHOLD,
+) -> str:
     """A name for the model, down to its weights, and the settings."""
     weights = hashlib.blake2b(digest_size=16)
     for name, weight in sorted(model.state_dict().items()):
         weights.update(name.encode())
         weights.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     what = type(model).__name__, model.settings, weights.hexdigest()
-    return _digest(VERSION, *what, k, distance_threshold)
+    unusual = () if magnitude_threshold == THRESHOLD else (magnitude_threshold,)
+    return _digest(VERSION, *what, k, distance_threshold, *unusual)
 
 
 def _digest(*facts: object) -> str:

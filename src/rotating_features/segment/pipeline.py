@@ -61,10 +61,12 @@ class Pipeline:
         journal: Journal,
         k: int | Literal["auto"] | None,
         distance_threshold: float | None,
+        magnitude_threshold: float,
         timings: Timings,
     ) -> None:
         self.model, self.out, self.journal, self.timings = model, out, journal, timings
         self.options: dict[str, Any] = {"k": k, "distance_threshold": distance_threshold}
+        self.magnitude_threshold = magnitude_threshold
         self.workers = min(MOST_WORKERS, os.cpu_count() or 1)
         self.device = next(model.parameters()).device
         self.threads = torch.get_num_threads()
@@ -161,7 +163,7 @@ class Pipeline:
             with self.timings.spent("backbone", self.device):
                 x = self.model.backbone(x.to(self.device))
         with self.timings.spent("model", self.device):
-            return look(model, x)[1]
+            return look(model, x, magnitude_threshold=self.magnitude_threshold)[1]
 
     def _write(self, task: Task, loaded: Loaded, labels: Tensor, doubt: Tensor) -> dict[str, Any]:
         """Write an image's files; its line of the report."""

@@ -17,6 +17,7 @@ from rotating_features.train.step import Step
 CONFIG_FILE = "config.json"
 TRAINER_FILE = "trainer.pt"
 METRICS_FILE = "metrics.jsonl"
+SCORES_FILE = "scores.csv"
 FORMAT = "rotating_features/trainer/2"
 UNREADABLE = (
     OSError,
@@ -34,13 +35,15 @@ def save_checkpoint(folder: Path, step: Step, done: int, *, data: str = "") -> N
     """Write the state after ``done`` steps: ``model.safetensors`` to use, ``trainer.pt`` to go on.
 
     The trainer's file has its own copy of the weights, so the two need not be of the same moment.
-    ``data`` stands for what was trained on, where the run's settings do not tell.
+    ``data`` stands for what was trained on, where the run's settings do not tell. Scores in the
+    folder were of a model less trained, so they go.
     """
     state = {"format": FORMAT, "step": done, "data": data, **step.state_dict()}
     content = io.BytesIO()  # so that a full disk is an OSError, not one of torch's own
     torch.save(state, content)
     with replacing(folder / TRAINER_FILE) as partial:
         partial.write_bytes(content.getbuffer())
+    (folder / SCORES_FILE).unlink(missing_ok=True)
     save(step.model, folder / MODEL_FILE)
 
 
