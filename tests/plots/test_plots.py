@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rotating_features.plots import grid, growth, learning_curve
@@ -140,6 +141,22 @@ def test_panels_share_their_colours_and_one_legend() -> None:
     assert len({right[label] for label in ("one", "two", "three")}) == 3
     (legend,) = figure.legends
     assert sorted(text.get_text() for text in legend.get_texts()) == sorted({*left, *right})
+
+
+@pytest.mark.parametrize("length", [1, 12, 40, 75])
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_a_legend_fits_into_its_picture(length: int, panels: int) -> None:
+    points = [Point(1, 0.5, 0.1), Point(2, 0.7, 0.2)]
+    labelled = [Line(f"{i}{'x' * length}"[: 50 if panels == 1 else None], points) for i in range(6)]
+    figure = lines([Panel("n", "ARI-BG", labelled)] * panels)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (legend,) = figure.legends
+    box, whole = legend.get_window_extent(canvas.get_renderer()), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+    height = figure.axes[0].get_window_extent().height
+    assert height > 0.45 * whole.height
 
 
 def agreement(labels: torch.Tensor, truth: torch.Tensor) -> int:

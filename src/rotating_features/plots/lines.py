@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+INCHES_A_CHARACTER, INCHES_A_HANDLE, INCHES_A_ROW = 0.062, 0.6, 0.17
+"""What a legend takes, in letters of 8 points."""
 
 
 class Point(NamedTuple):
@@ -73,11 +75,15 @@ def lines(panels: Sequence[Panel], *, title: str = "") -> Figure:
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
+    widest = INCHES_A_CHARACTER * max(map(len, handles), default=0) + INCHES_A_HANDLE
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / widest)))
+    more_rows = (len(handles) - 1) // columns
+    figure.set_figheight(figure.get_figheight() + INCHES_A_ROW * more_rows)
     figure.legend(
         handles.values(),
         handles.keys(),
         loc="outside lower center",
-        ncols=min(len(handles), 2 * len(panels)),
+        ncols=columns,
         frameon=False,
         fontsize=8,
     )
