@@ -14,11 +14,12 @@ from rotating_features.experiments.study import (
     reading,
     small_rings,
     with_model,
+    with_train,
 )
 
 
 def _unclipped(settings: Experiment) -> Experiment:
-    return dataclasses.replace(settings, train=dataclasses.replace(settings.train, grad_clip=None))
+    return with_train(settings, grad_clip=None)
 
 
 def _four_shapes(n: int, group: str = "") -> Case:

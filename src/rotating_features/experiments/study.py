@@ -72,6 +72,11 @@ def with_data(settings: Experiment, **changes: object) -> Experiment:
     return dataclasses.replace(settings, data=dataclasses.replace(settings.data, **changes))
 
 
+def with_train(settings: Experiment, **changes: object) -> Experiment:
+    """The settings with another schedule."""
+    return dataclasses.replace(settings, train=dataclasses.replace(settings.train, **changes))
+
+
 def reading(case: Case, slug: str, **data: object) -> Case:
     """The case on images drawn after another reading of the paper's words."""
     return dataclasses.replace(
