@@ -370,6 +370,23 @@ def test_compiling_without_a_compiler_is_explained(tmp_path: Path, explained, mo
     explained(status, "a C++ compiler", "--train.compile at auto")
 
 
+def test_damaged_scores_spoil_no_list(tmp_path: Path, capsys) -> None:
+    train(tmp_path, "--seeds", "0", "1")
+    (tmp_path / "4shapes" / "seed-0" / "scores.csv").write_bytes(b"\0" * 200_000)
+    assert main(["list", "--runs", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "4shapes/seed-0" in shown
+    assert "4shapes/seed-1" in shown
+
+
+def test_a_full_device_is_explained(tmp_path: Path, explained, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB.")
+
+    monkeypatch.setattr("rotating_features.experiments.run.train", full)
+    explained(train(tmp_path), "memory of the device is full", "20 GiB", "--train.batch-size")
+
+
 def test_a_damaged_config_is_explained(tmp_path: Path, explained) -> None:
     train(tmp_path)
     (tmp_path / "4shapes" / "seed-0" / "config.json").write_text('{"experiment"')

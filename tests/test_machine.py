@@ -36,6 +36,11 @@ def test_bfloat16_is_for_processors_that_have_it(
     assert machine.pick_precision(torch.device("cpu")) == precision
 
 
+def test_a_device_of_another_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="device should be cpu or cuda, got 'meta'"):
+        machine.pick_device("meta")
+
+
 def test_a_device_that_is_not_there_is_explained() -> None:
     with pytest.raises(ValueError, match="device should be one that this machine has"):
         machine.pick_device("xpu:7")

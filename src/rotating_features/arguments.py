@@ -49,6 +49,8 @@ class EvaluateArgs:
     """Folder of a run or of one of its seeds."""
     protocol: ProtocolName | None = None
     """How scores are taken. Default: as in training."""
+    path: str | None = None
+    """Where the run's images are now, if they have moved since training."""
     backbone: str | None = None
     """Where the model's backbone is now, a folder or a name, if it has moved since training."""
     device: str | None = None

@@ -4,6 +4,8 @@ import errno
 import sys
 from collections.abc import Callable, Sequence
 
+import torch
+
 from rotating_features._check import InputError
 from rotating_features._version import __version__
 from rotating_features.commands.bench import bench_command
@@ -50,6 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 130
+    except torch.OutOfMemoryError as error:
+        complain(
+            f"The memory of the device is full: {str(error).splitlines()[0]}\n"
+            "  Take fewer at once, --train.batch-size or --seeds, or another --device. "
+            "What was written before is intact."
+        )
+        return 2
     except OSError as error:
         complain(_disk_trouble(error))
         return 2

@@ -35,6 +35,10 @@ def pick_device(name: str | None) -> torch.device:
         raise InputError(
             f"device should be one that this machine has ({usable}), got {name!r}: {reason}"
         ) from error
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(
+            f"device should be cpu or cuda, got {name!r}: nothing here is made for it."
+        )
     return device
 
 

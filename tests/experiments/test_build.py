@@ -54,6 +54,16 @@ def test_an_option_changes_the_images(dataset, option, channels) -> None:
     assert not torch.equal(usual, other)
 
 
+@pytest.mark.parametrize(
+    ("dataset", "option"),
+    [("10shapes", {"shapes": 3}), ("4shapes", {"seed": 9}), ("multi-dsprites", {"seed": 4})],
+)
+def test_files_have_no_options_but_where_they_are(tmp_path: Path, dataset: str, option) -> None:
+    (name,) = option
+    with pytest.raises(InputError, match=f"read from files has no option {name}"):
+        make_dataset(DataConfig(dataset=dataset, path=str(tmp_path), **option), "test")
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_kind_of_model_is_made(kind, published: Path) -> None:
     dataset = make_dataset(DataConfig(dataset="mnist1shape", path=str(published)), "test")
@@ -94,6 +104,13 @@ def test_every_dataset_has_a_picture(dataset, tmp_path: Path, published: Path) -
     assert main(["data", dataset, "--picture", str(tmp_path / "it.png"), *path]) == 0
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in tmp_path.iterdir()] == ["it.png"]
+
+
+def test_a_picture_replaces_nothing(tmp_path: Path, explained) -> None:
+    (tmp_path / "a.png").write_text("mine")
+    status = main(["data", "4shapes", "--picture", str(tmp_path / "a.png")])
+    explained(status, "a.png exists already")
+    assert (tmp_path / "a.png").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

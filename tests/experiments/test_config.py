@@ -66,6 +66,14 @@ def test_settings_out_of_range_are_refused_by_name(kind, wrong) -> None:
         kind(**wrong)
 
 
+def test_choices_that_do_not_exist_are_refused() -> None:
+    """As a newer version may have written them."""
+    values = to_dict(Experiment())
+    values["data"]["dataset"] = "5shapes"
+    with pytest.raises(ValueError, match=r"dataset should be one of \['4shapes', .*'5shapes'"):
+        from_dict(values)
+
+
 def test_unknown_settings_in_a_file_are_refused() -> None:
     values = to_dict(Experiment())
     values["train"]["momentum"] = 0.9

@@ -289,7 +289,7 @@ def run(photographs: dict, tiny_backbone: Path, tmp_path_factory) -> Path:
         ("--model.kind standard", "a standard model finds none"),
         ("--data.side 30", "multiples of 8, got 30 x 30"),
         ("--data.side 0", "side should be at least 1 pixel, got 0"),
-        ("--data.colors 3", "no option colors, got colors=3. It has crops, resize, side."),
+        ("--data.colors 3", "no option colors, got colors=3. It has crops, path, resize, side."),
         ("--data.path nowhere", "There is no Pascal VOC 2012 in"),
         ("--train.batch-size 3", "number of images, 2, got 3"),
         ("--evaluate.k 17", "got k=17"),
@@ -495,3 +495,22 @@ def test_a_run_segments_a_folder_once(
     assert main([*words, str(tmp_path / "pascal-voc")]) == 0
     assert "done before" not in capsys.readouterr().out
     assert contents(out)["objects.jsonl"] != before["objects.jsonl"]
+
+
+def test_photographs_may_move(
+    tmp_path: Path, photographs, tiny_backbone: Path, explained, capsys
+) -> None:
+    """Where they are says nothing of what they are; that they are others is found out."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    shutil.copytree(photographs["pascal-voc"], here)
+    assert train(tmp_path, "pascal-voc", here, tiny_backbone) == 0
+    here.rename(there)
+    more = ("--resume", "--train.steps", "3")
+    assert train(tmp_path, "pascal-voc", there, tiny_backbone, *more) == 0
+    moved = tmp_path / "moved"
+    there.rename(moved)
+    run = str(tmp_path / "pascal-voc")
+    explained(main(["evaluate", run]), "There is no Pascal VOC 2012 in")
+    before = scores.read(Path(run, "seed-0"))
+    assert main(["evaluate", run, "--path", str(moved)]) == 0
+    assert scores.read(Path(run, "seed-0")) == before

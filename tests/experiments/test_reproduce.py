@@ -96,7 +96,7 @@ def reproduce(*words: str) -> int:
 
 
 def result(name: str) -> dict[str, Any]:
-    return json.loads(Path("results", f"{name}-x2e-05.json").read_text())
+    return json.loads(Path("results", f"{name}-x2e-05-2-images.json").read_text())
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if name not in PHOTO_STUDIES])
@@ -114,8 +114,10 @@ def test_every_study_runs_and_writes_what_it_found(
         found = show.main_scores(case["scores"])
         assert len(found["mse"]["per_seed"]) == 2
         assert found["images"] == [2, 2]
-    assert (tmp_path / "results" / f"{name}-x2e-05-objects.png").exists()
-    assert (tmp_path / "results" / f"{name}-x2e-05.png").exists() == bool(STUDIES[name].axis)
+    assert (tmp_path / "results" / f"{name}-x2e-05-2-images-objects.png").exists()
+    assert (tmp_path / "results" / f"{name}-x2e-05-2-images.png").exists() == bool(
+        STUDIES[name].axis
+    )
 
 
 @pytest.mark.parametrize("name", [n for n, s in PHOTO_STUDIES.items() if s.cases[0].baseline])
@@ -134,7 +136,9 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
         assert found["images"][0] == 2
         counts.append(len(found["mbo_c"]["per_seed"]))
     assert counts == [1, 1, *[2] * 8]  # of seeds: one label and blocks do not depend on them
-    assert (tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-objects.png").exists()
+    assert (
+        tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-2-images-objects.png"
+    ).exists()
     shutil.rmtree(tmp_path / "runs")
     capsys.readouterr()
     assert reproduce(name, *files) == 0
@@ -266,7 +270,7 @@ def test_what_was_found_elsewhere_keeps_its_commit_and_machine(
 ) -> None:
     """As when pictures are drawn on a computer without the GPU that trained, which compiles."""
     assert reproduce("table-10shapes", "--precision", "float32") == 0
-    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    path = tmp_path / "results" / "table-10shapes-x2e-05-2-images.json"
     before = path.read_text()
     if not models_are_here:
         shutil.rmtree(tmp_path / "runs")
@@ -283,7 +287,7 @@ def test_what_an_older_version_found_is_known_wherever_its_files_were(
 ) -> None:
     """Settings that it did not have yet have their default."""
     assert reproduce("table-10shapes") == 0
-    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    path = tmp_path / "results" / "table-10shapes-x2e-05-2-images.json"
     record = json.loads(path.read_text())
     for case in record["cases"]:
         del case["settings"]["data"]["side"], case["settings"]["model"]["backbone"]
@@ -343,7 +347,7 @@ def test_single_cases_can_be_asked_for_and_others_stay(
     assert "To train: 2 models" in capsys.readouterr().out
     only = result("table-10shapes")["cases"]
     assert [case["run"] for case in only] == [last]
-    assert (tmp_path / "results" / "table-10shapes-x2e-05-objects.png").exists()
+    assert (tmp_path / "results" / "table-10shapes-x2e-05-2-images-objects.png").exists()
     assert f"Not run: {first}." in page(tmp_path / "results")
     assert reproduce("table-10shapes", "--cases", first) == 0
     both = result("table-10shapes")["cases"]
@@ -353,7 +357,7 @@ def test_single_cases_can_be_asked_for_and_others_stay(
 
 def test_other_seeds_do_not_replace_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert reproduce("table-10shapes") == 0
-    assert main(["reproduce", "table-10shapes", "--seeds", "0", "--scale", "0.00002"]) == 2
+    assert main(["reproduce", "table-10shapes", *FEW, "--seeds", "0"]) == 2
     assert "has results of seeds [0, 1], and [0] are asked for" in capsys.readouterr().err
 
 
@@ -416,7 +420,7 @@ def test_a_row_that_wants_more_memory_is_left_out_unless_it_is_trained(
     assert list(result(name)["left_out"]) == [label]
     assert reproduce(*words) == 0
     assert not result(name)["left_out"]
-    Path("results", f"{name}-x2e-05.json").unlink()
+    Path("results", f"{name}-x2e-05-2-images.json").unlink()
     with monkeypatch.context() as patch:
         patch.setattr(*full)
         assert reproduce(*words) == 0
@@ -454,13 +458,15 @@ def test_a_study_of_which_nothing_can_run_is_a_mistake(capsys: pytest.CaptureFix
     assert "No case of table-wsss could run" in capsys.readouterr().err
 
 
-def test_a_sweep_and_uncertainty_take_any_run(tmp_path: Path) -> None:
+def test_a_sweep_and_uncertainty_take_any_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tiny = ["--train.steps", "2", "--train.batch-size", "2", "--model.hidden-dim", "2"]
     more = ["--evaluate.images", "2", "--preset", "quick", "--seeds", "0", "5"]
     assert main(["train", "4shapes", "--name", "mine", *tiny, *more]) == 0
     words = ["figure-clustering", "--run", "runs/mine", "--images", "2"]
     assert main(["reproduce", *words]) == 0
-    record = json.loads((tmp_path / "results" / "figure-clustering-mine.json").read_text())
+    record = json.loads((tmp_path / "results" / "figure-clustering-mine-2-images.json").read_text())
     assert record["seeds"] == [0, 5]
     assert {trial["label"] for trial in record["cases"][0]["trials"]} == {
         "k of k-means",
@@ -468,12 +474,18 @@ def test_a_sweep_and_uncertainty_take_any_run(tmp_path: Path) -> None:
     }
     assert record["cases"][0]["run"] == "runs/mine"
     assert main(["reproduce", "figure-uncertainty", *words[1:]]) == 0
-    record = json.loads((tmp_path / "results" / "figure-uncertainty-mine.json").read_text())
+    record = json.loads(
+        (tmp_path / "results" / "figure-uncertainty-mine-2-images.json").read_text()
+    )
     assert record["cases"][0]["trials"] == []
-    assert (tmp_path / "results" / "figure-uncertainty-mine-objects.png").exists()
+    assert (tmp_path / "results" / "figure-uncertainty-mine-2-images-objects.png").exists()
     written = page(tmp_path / "results")
+    assert "the first 2 test images" in written
     assert "scoring alone" in written
     assert "Not run" not in written
+    shutil.copytree(tmp_path / "runs" / "mine", tmp_path / "others" / "mine")
+    assert main(["reproduce", *words[:2], "others/mine", *words[3:]]) == 2
+    assert "has results of the run runs/mine, and others/mine is asked" in capsys.readouterr().err
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
@@ -482,7 +494,7 @@ def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
     text = (folder / "scores.csv").read_text()
     state = torch.load(folder / "trainer.pt")
     torch.save(state | {"step": 1}, folder / "trainer.pt")  # as if scored before its last step
-    Path("results/table-10shapes-x2e-05.json").unlink()
+    Path("results/table-10shapes-x2e-05-2-images.json").unlink()
     (folder / "scores.csv").write_text(text.replace("0.", "777."))
     assert reproduce("table-10shapes") == 0
     assert "777." not in (folder / "scores.csv").read_text()
@@ -539,13 +551,35 @@ def test_the_page_shows_every_study_that_there_is(tmp_path: Path) -> None:
     assert "## 10Shapes: ten objects at once (Figure 5, Table 11), 2 seeds, 2e-05 of" in text
     assert "| n=10 | " in text
     assert "0.959 ± 0.022" in text
-    assert "../results/table-10shapes-x2e-05-objects.png" in text
+    assert "../results/table-10shapes-x2e-05-2-images-objects.png" in text
+
+
+def test_a_page_of_somebody_else_is_left_alone(tmp_path: Path, capsys) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "docs").mkdir()
+    page_file = tmp_path / "docs" / "results.md"
+    page_file.write_text("# My results\n")
+    assert main(["reproduce", "page"]) == 2
+    assert "is not from here" in capsys.readouterr().err
+    assert page_file.read_text() == "# My results\n"
+
+
+def test_the_page_links_to_where_the_results_are(tmp_path: Path, capsys) -> None:
+    name, words = next(iter(STUDIES)), ["--out", "elsewhere/found"]
+    assert reproduce(name, *words, "--cases", STUDIES[name].cases[0].slug) == 0
+    for _ in range(2):  # its own page may be replaced
+        assert main(["reproduce", "page", *words]) == 0
+    text = (tmp_path / "docs" / "results.md").read_text()
+    assert f"](../elsewhere/found/{name}-x2e-05-2-images-objects.png)" in text
+    assert "../results" not in text
+    assert main(["reproduce", "page", "--scale", "0.5"]) == 2
+    assert "Leave the other options" in capsys.readouterr().err
 
 
 def test_the_page_names_rows_of_other_settings_than_the_command_has_now(tmp_path: Path) -> None:
     assert reproduce("table-10shapes") == 0
     assert "settings changed" not in page(tmp_path / "results")
-    path = tmp_path / "results" / "table-10shapes-x2e-05.json"
+    path = tmp_path / "results" / "table-10shapes-x2e-05-2-images.json"
     record = json.loads(path.read_text())
     record["cases"][0]["settings"]["train"]["lr"] = 0.5
     path.write_text(json.dumps(record))
@@ -567,7 +601,7 @@ def test_what_was_varied_has_a_table_of_its_own(tmp_path: Path) -> None:
 
 
 def test_pictures_show_the_models_there_are_and_never_fewer_than_before(tmp_path: Path) -> None:
-    picture = tmp_path / "results" / "table-10shapes-x2e-05-objects.png"
+    picture = tmp_path / "results" / "table-10shapes-x2e-05-2-images-objects.png"
     runs = tmp_path / "runs" / "reproduce"
     assert reproduce("table-10shapes", "--cases", "10shapes-n2") == 0
     one = plt.imread(picture)

@@ -13,9 +13,10 @@ from rotating_features.arguments import DataArgs
 from rotating_features.commands.screen import PROG, console
 from rotating_features.data import PHOTOGRAPHS, Split, npz_name, write_npz
 from rotating_features.data.fetch import FILES, fetch
-from rotating_features.experiments.build import make_dataset
+from rotating_features.experiments.build import check_options, make_dataset
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
 from rotating_features.experiments.photo_pictures import photo_sheet
+from rotating_features.experiments.photo_run import OPTIONS
 from rotating_features.experiments.pictures import COLUMNS, first_images
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import sheet
@@ -61,7 +62,10 @@ def data_command(argv: list[str]) -> int:
 
 def _draw(config: DataConfig, path: Path) -> int:
     """Images, depth where there is any, objects and classes."""
+    if path.exists():
+        raise InputError(f"{path} exists already.\n  Remove it first, or draw another --picture.")
     if config.dataset in PHOTOGRAPHS:
+        check_options(config, OPTIONS)
         figure = photo_sheet({}, config, EvaluateConfig(protocols=("rf2023",)), config.dataset)
         return _save(figure, path)
     image, instances, classes = first_images(make_dataset(config, "test"), COLUMNS)

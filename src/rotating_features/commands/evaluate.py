@@ -13,7 +13,7 @@ from rotating_features.evaluate import PROTOCOLS
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, report, scores
 from rotating_features.experiments.config import turns
-from rotating_features.experiments.folders import find_runs, read_run
+from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
@@ -33,6 +33,8 @@ def evaluate_command(argv: list[str]) -> int:
     settings = args.settings
     if args.protocol is not None:
         settings = dataclasses.replace(settings, protocols=(args.protocol,))
+    if args.path is not None:
+        runs = [_moved(run, args.path) for run in runs]
     device = pick_device(args.device)
     with locked(run.folder for run in runs):
         rows = [evaluate_run(run, settings, device, backbone=args.backbone) for run in runs]
@@ -42,6 +44,12 @@ def evaluate_command(argv: list[str]) -> int:
     files = (f"  {run.folder / scores.FILE}" for run in runs)
     console.print("A row for every image:", *files, sep="\n", soft_wrap=True)
     return 0
+
+
+def _moved(run: Run, path: str) -> Run:
+    """The run, its images at ``path``."""
+    data = dataclasses.replace(run.experiment.data, path=path)
+    return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
 
 
 def list_command(argv: list[str]) -> int:

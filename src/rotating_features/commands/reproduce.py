@@ -1,6 +1,7 @@
 """The paper's tables and figures, from our own runs."""
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
 from rotating_features.experiments.folders import find_runs, read_run
 from rotating_features.experiments.four_shapes_studies import sweep
-from rotating_features.experiments.page import page, plots
+from rotating_features.experiments.page import INTRODUCTION, page, plots
 from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
 from rotating_features.experiments.reproduce import cost, run_study
 from rotating_features.experiments.studies import STUDIES
@@ -34,11 +35,7 @@ OF_ANY_RUN: dict[str, Callable[[Case], Case]] = {
 def reproduce_command(argv: list[str]) -> int:
     args = tyro.cli(ReproduceArgs, args=argv, prog=f"{PROG} reproduce")
     if args.name == "page":
-        drawn = _save(plots(args.out), args.out)  # first: the page shows the pictures there are
-        with replacing(PAGE) as partial:
-            partial.write_text(page(args.out))
-        console.print("Written:", f"  {PAGE}", *drawn, sep="\n", soft_wrap=True)
-        return 0
+        return _write_page(args)
     if args.name not in {**STUDIES, **THEORY}:
         raise InputError(unknown("study", args.name, [*STUDIES, *THEORY, "page"]))
     if not args.seeds or len(set(args.seeds)) < len(args.seeds) or min(args.seeds) < 0:
@@ -90,9 +87,26 @@ def reproduce_command(argv: list[str]) -> int:
     name = f"{path.stem}-objects"
     shown = [c for c in study.cases if plan.wants(c) and c.label not in record["left_out"]]
     whole = all(is_here(case, plan) for case in shown if case.baseline is None)
-    if whole or not (args.out / f"{name}.png").exists():  # never fewer models than were drawn
-        drawn[name] = show.pictures(study, plan)
+    if shown and (whole or not (args.out / f"{name}.png").exists()):  # never fewer than there were
+        drawn[name] = show.pictures(dataclasses.replace(study, cases=tuple(shown)), plan)
     console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
+    return 0
+
+
+def _write_page(args: ReproduceArgs) -> int:
+    if args != ReproduceArgs(name="page", out=args.out):
+        raise InputError("page shows what is in --out. Leave the other options.")
+    ours = INTRODUCTION.partition(" from ")[0]
+    if PAGE.exists() and not PAGE.read_text(errors="replace").startswith(ours):
+        raise InputError(
+            f"{PAGE} would be overwritten, and it is not from here.\n"
+            "  Move it away, or make the page in another folder."
+        )
+    drawn = _save(plots(args.out), args.out)  # first: the page shows the pictures there are
+    text = page(args.out, where=os.path.relpath(args.out, PAGE.parent))
+    with replacing(PAGE) as partial:
+        partial.write_text(text)
+    console.print("Written:", f"  {PAGE}", *drawn, sep="\n", soft_wrap=True)
     return 0
 
 

@@ -67,7 +67,9 @@ def open_image(path: str | Path) -> Image.Image:
 
 
 def open_file(path: str | Path) -> Image.Image:
-    """The file, opened, its size known and its pixels not yet read; large is no mistake.
+    """The file, opened, its size known and its pixels not yet read.
+
+    Large is no mistake, up to Pillow's limit of 179 megapixels.
 
     Which warnings are given is a matter of the whole process, so threads open one at a time.
     """

@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rotating_features._check import InputError
 from rotating_features.data.resize import How
@@ -203,6 +203,9 @@ def differences(a: Any, b: Any) -> list[str]:
 
 def _build(kind: Any, values: dict[str, Any]) -> Any:
     _check_names(kind, values)
+    for name, hint in get_type_hints(kind).items():
+        if get_origin(hint) is Literal and name in values and values[name] not in get_args(hint):
+            raise InputError(f"{name} should be one of {[*get_args(hint)]}, got {values[name]!r}.")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rotating_features._check import InputError
 from rotating_features._files import SUFFIX, replacing
 from rotating_features._version import __version__
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments.config import Experiment, differences, from_dict, to_dict
 from rotating_features.models.store import FILE as MODEL_FILE
 from rotating_features.train.checkpoint import CONFIG_FILE, TRAINER_FILE, steps_done
@@ -133,7 +134,8 @@ def _changes(stored: Run, run: Run) -> list[str]:
         if getattr(stored, what) != getattr(run, what)
     ]
     found = differences(stored.experiment, run.experiment)
-    return names + [change for change in found if not change.startswith(MAY_CHANGE)]
+    guarded = ("data.path",) if stored.experiment.data.dataset in PHOTOGRAPHS else ()  # by a digest
+    return names + [change for change in found if not change.startswith(MAY_CHANGE + guarded)]
 
 
 def _refuse(where: str, changed: list[str], advice: str) -> None:

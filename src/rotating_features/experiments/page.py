@@ -43,20 +43,20 @@ NEEDED = {
 """What a file of each kind has."""
 
 
-def page(folder: Path) -> str:
-    """All results in the folder as Markdown."""
+def page(folder: Path, *, where: str = "../results") -> str:
+    """All results in the folder as Markdown, for a page from which the folder is ``where``."""
     records = _read_all(folder)
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION.replace("../results", where)]
     for name, study in STUDIES.items():
         own = [(stem, record) for stem, record in records.items() if record.get("study") == name]
         own.sort(key=lambda item: -item[1]["scale"])  # the longest runs first
-        parts += [_section(stem, record, study, folder) for stem, record in own]
+        parts += [_section(stem, record, study, folder, where) for stem, record in own]
     for name, title in TITLES.items():
         if (record := records.get(name)) is not None:
-            parts.append(_theory(name, title, record))
+            parts.append(_theory(name, title, record, where))
     runs = {name: record for name, record in records.items() if not {"study", "theory"} & {*record}}
     if runs:
-        parts.append(_single_runs(runs))
+        parts.append(_single_runs(runs, where))
     return "\n".join(parts)
 
 
@@ -67,7 +67,7 @@ def plots(folder: Path) -> dict[str, Figure]:
     return {name: plot for name, plot in drawn.items() if plot is not None}
 
 
-def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> str:
+def _section(name: str, record: dict[str, Any], study: Study, folder: Path, where: str) -> str:
     first, *others = tables(record, study)
     seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
     commits = list(dict.fromkeys(case["commit"][:7] for case in record["cases"]))
@@ -88,7 +88,7 @@ def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> s
     there = {case["run"] for case in record["cases"]}
     if said := origin(record):
         lines += ["", said]
-        own = short_name(record["backbone"].partition(" ")[0])
+        own = short_name(record["backbone"].partition(" (")[0])
         there |= {run.removesuffix(f"-{own}") for run in there}
     if not record.get("given"):
         lines += _since_changed(record, study)
@@ -103,7 +103,7 @@ def _section(name: str, record: dict[str, Any], study: Study, folder: Path) -> s
         lines += ["", f"{label} is left out: {why}"]
     for picture in (f"{name}.png", f"{name}-objects.png"):
         if (folder / picture).exists():
-            lines += ["", f"![{record['title']}](../results/{picture})"]
+            lines += ["", f"![{record['title']}]({where}/{picture})"]
     return "\n".join([*lines, ""])
 
 
@@ -128,13 +128,13 @@ def _machine(record: dict[str, Any]) -> str:
     return record["hardware"]["gpu" if record["device"] == "cuda" else "cpu"]
 
 
-def _theory(name: str, title: str, record: dict[str, Any]) -> str:
+def _theory(name: str, title: str, record: dict[str, Any], where: str) -> str:
     took = f", {_time(record['seconds'])}" if "seconds" in record else ""
     origin = f"`{record['command']}`, commit {record['commit'][:7]}, {_machine(record)}{took}."
-    return "\n".join([f"## {title}", "", origin, "", f"![{title}](../results/{name}.png)", ""])
+    return "\n".join([f"## {title}", "", origin, "", f"![{title}]({where}/{name}.png)", ""])
 
 
-def _single_runs(runs: dict[str, dict[str, Any]]) -> str:
+def _single_runs(runs: dict[str, dict[str, Any]], where: str) -> str:
     metrics = [
         m for m in METRICS if any(m in s for r in runs.values() for s in r["scores"].values())
     ]
@@ -143,7 +143,7 @@ def _single_runs(runs: dict[str, dict[str, Any]]) -> str:
         seeds = len(record["seeds"])
         for way, scores in record["scores"].items():
             cells = [cell(metric, scores.get(metric)) for metric in metrics]
-            rows.append([f"[{name}](../results/{name}.json)", way, str(seeds), *cells])
+            rows.append([f"[{name}]({where}/{name}.json)", way, str(seeds), *cells])
     head = ["run", "scored by", "seeds", *(METRICS[m] for m in metrics)]
     return "\n".join(["## Single runs", "", *_markdown(head, rows), ""])
 

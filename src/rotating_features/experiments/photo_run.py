@@ -135,7 +135,8 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
             progress=lambda done: bar.update(task, completed=done),
         )
         for problem in packed.problems:
-            bar.console.print(f"Left out: {problem.problem}", soft_wrap=True)
+            said = problem.problem.encode(errors="replace").decode()  # names may be no text
+            bar.console.print(f"Left out: {said}", soft_wrap=True)
     return PhotoFeed(
         packed,
         device,

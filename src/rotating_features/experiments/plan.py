@@ -132,14 +132,16 @@ def missing(case: Case, plan: Plan) -> str | None:
 
 
 def result_path(name: str, plan: Plan, out: Path) -> Path:
-    """Where the result is written: apart for each length of the schedule and each backbone."""
+    """Where the result is written: apart for each backbone, length of the schedule, and images."""
     parts = [name]
     if plan.given is not None:
-        parts.append(plan.given.name)
+        parts.append(plan.given.resolve().name)
     if plan.backbone is not None:
         parts.append(short_name(plan.backbone))
     if plan.scale != 1:
         parts.append(f"x{plan.scale:g}")
+    if plan.images is not None:
+        parts.append(f"{plan.images}-images")
     return out / f"{'-'.join(parts)}.json"
 
 
@@ -183,6 +185,12 @@ def _of_own(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
             f"{path} should be the result of a study, but is damaged: {error!r}.\n"
             "  Move it away, or write to another --out."
         ) from error
+    given = None if plan.given is None else str(plan.given)
+    if record.get("given") != given:
+        raise InputError(
+            f"{path} has results of the run {record.get('given')}, and {given} is asked for.\n"
+            "  Write to another --out."
+        )
     if tuple(seeds) != plan.seeds:
         raise InputError(
             f"{path} has results of seeds {seeds}, and {[*plan.seeds]} are asked for.\n"
@@ -218,7 +226,8 @@ def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:
         data=dataclasses.replace(then.data, path=now.data.path),
         train=dataclasses.replace(then.train, compile=now.train.compile),
     )
-    return then == now and len(before["trials"]) == len(case.trials)
+    trials = [(trial.label, trial.x) for trial in case.trials]
+    return then == now and trials == [(trial["label"], trial["x"]) for trial in before["trials"]]
 
 
 def place(case: Case) -> dict[str, Any]:

@@ -124,11 +124,10 @@ def run_table(runs: Path) -> Table:
     for folder in (f for path in sorted(runs.glob("*")) for f in find_runs(path)):
         name = str(folder.relative_to(runs))
         try:
-            run = read_run(folder)
+            run, found = read_run(folder), scores.summarise(scores.read(folder))
         except InputError as error:
             shown.add_row(name, str(error).splitlines()[0])
             continue
-        found = scores.summarise(scores.read(folder))
         best = [
             f"{values['ari_bg']:.3f} {', '.join(way)}"
             for way, values in found.items()

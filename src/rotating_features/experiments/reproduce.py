@@ -108,6 +108,7 @@ def run_study(
         "source": study.source,
         **provenance(argv, plan.device),
         "scale": plan.scale,
+        "images": plan.images,
         "seeds": [*plan.seeds],
         "backbone": None if plan.backbone is None else about(plan.backbone),
         "given": None if plan.given is None else str(plan.given),

@@ -126,7 +126,7 @@ def read(folder: Path) -> list[Row]:
     try:
         with path.open(newline="") as file:
             return [_parse(row) for row in csv.DictReader(file)]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
             f"{path} should be a table of scores, but is damaged: {error!r}.\n"
             "  Remove it, and score the run again with rotating-features evaluate."

@@ -141,7 +141,8 @@ def heading(record: Record) -> str:
     """What the numbers are, in a line."""
     seeds, scale = len(record["seeds"]), record["scale"]
     length = "" if scale == 1 else f", {scale:g} of the paper's steps"
-    return f"{record['title']} ({record['source']}), {seeds} seed{'s'[: seeds > 1]}{length}"
+    few = "" if (count := record.get("images")) is None else f", the first {count:,} test images"
+    return f"{record['title']} ({record['source']}), {seeds} seed{'s'[: seeds > 1]}{length}{few}"
 
 
 def origin(record: Record) -> str:

@@ -6,6 +6,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,8 +84,9 @@ def open_backbone(
     """
     dtype = _dtype(dtype)
     name = str(name)
-    if Path(name).expanduser().is_dir():
-        name = str(Path(name).expanduser().absolute())
+    with suppress(RuntimeError):  # a home of nobody is no folder
+        if (folder := Path(name).expanduser()).is_dir():
+            name = str(folder.absolute())
     listed = BACKBONES.get(name) or _unlisted(name)
     options: dict[str, Any] = {}
     if listed.open is open_vit:

@@ -33,7 +33,7 @@ def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
     if not sources:
         raise InputError(
             f"No images found in {', '.join(map(str, paths))}; "
-            f"wanted files ending in {', '.join(sorted(EXTENSIONS))}."
+            f"wanted files ending in {', '.join(sorted(EXTENSIONS))}, and none that segment wrote."
         )
     return [(source, name) for name, source in sources.items()]
 
