@@ -13,6 +13,7 @@ from PIL import Image
 import rotating_features as rf
 from rotating_features._lock import locked
 from rotating_features.cli import COMMANDS, main
+from rotating_features.commands.train import _parse_train
 from rotating_features.data import FourShapes
 from rotating_features.experiments import EXPERIMENTS, scores
 from rotating_features.train.checkpoint import read_metrics
@@ -189,6 +190,21 @@ def test_scores_of_a_model_less_trained_are_dropped(tmp_path: Path) -> None:
     assert {row["clustering"] for row in scores.read(folder)} == {"kmeans k=5", "kmeans k=3"}
     assert train(tmp_path, "--resume", "--train.steps", "4") == 0
     assert {row["clustering"] for row in scores.read(folder)} == {"kmeans k=5"}
+
+
+@pytest.mark.parametrize(
+    ("words", "side"),
+    [
+        ([], 224),
+        (["--model.backbone", "efficientnet-lite0-s32"], 448),
+        (["--model.backbone", "dinov2-small"], 196),
+        (["--model.backbone", "efficientnet-lite0-s32", "--data.side", "320"], 320),
+        (["--model.backbone", "somebody/else"], 224),
+    ],
+)
+def test_a_backbone_gets_photographs_of_the_size_it_wants(words: list[str], side: int) -> None:
+    args = _parse_train(["folder", "--data.path", "holiday", *words])
+    assert args.settings.data.side == side
 
 
 def test_resuming_what_is_not_there_is_said(tmp_path: Path, capsys) -> None:

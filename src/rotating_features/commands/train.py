@@ -14,6 +14,7 @@ from rotating_features.commands.screen import PROG, console, unknown, without_he
 from rotating_features.experiments import EXPERIMENTS, report
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import check_memory
+from rotating_features.experiments.photographs import with_side
 from rotating_features.experiments.pictures import draw_pictures
 from rotating_features.experiments.run import check, evaluate_run, resolve, train_runs
 from rotating_features.machine import pick_device
@@ -70,7 +71,10 @@ def _parse_train(argv: list[str]) -> TrainArgs:
         base = TrainArgs(preset=cast(Preset, first.preset), seeds=seeds, settings=first.experiment)
     else:
         preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
-        base = TrainArgs(preset=preset, settings=EXPERIMENTS[asked.experiment][preset])
+        settings = EXPERIMENTS[asked.experiment][preset]
+        if (backbone := asked.settings.model.backbone) is not None:
+            settings = with_side(settings, backbone)
+        base = TrainArgs(preset=preset, settings=settings)
         if asked.preset is None and argv == without_help(argv):
             why = "there is a GPU" if preset == "paper" else "there is no GPU"
             console.print(f"Preset {preset}, since {why}; --preset chooses another.")

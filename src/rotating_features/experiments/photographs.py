@@ -13,6 +13,7 @@ from rotating_features.experiments.config import (
     ModelConfig,
     TrainConfig,
 )
+from rotating_features.features import BACKBONES
 
 PASCAL_PAPER = Experiment(
     data=DataConfig(dataset="pascal-voc", resize="nearest"),
@@ -45,3 +46,11 @@ FOOD_PAPER, FOOD_QUICK = _of(PASCAL_PAPER, _FOOD, 5), _of(PASCAL_QUICK, _FOOD, 5
 
 _FOLDER = DataConfig(dataset="folder")
 FOLDER_PAPER, FOLDER_QUICK = _of(PASCAL_PAPER, _FOLDER, 4), _of(PASCAL_QUICK, _FOLDER, 4)
+
+
+def with_side(experiment: Experiment, backbone: str) -> Experiment:
+    """The experiment with images of the size that the backbone wants for a grid of 14 x 14."""
+    if backbone not in BACKBONES:
+        return experiment
+    data = dataclasses.replace(experiment.data, side=BACKBONES[backbone].side)
+    return dataclasses.replace(experiment, data=data)

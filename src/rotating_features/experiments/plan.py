@@ -25,9 +25,9 @@ from rotating_features.experiments.photo_run import (
     open_model_backbone,
     open_photographs,
 )
+from rotating_features.experiments.photographs import with_side
 from rotating_features.experiments.run import resolve
-from rotating_features.experiments.study import Case, Study, scaled
-from rotating_features.features import BACKBONES
+from rotating_features.experiments.study import Case, Study, scaled, with_model
 from rotating_features.train.checkpoint import steps_done
 
 
@@ -70,12 +70,7 @@ class Plan:
         """With the backbone asked for, and images of the size it wants."""
         if self.backbone is None or experiment.model.backbone is None:
             return experiment
-        side = BACKBONES[self.backbone].side if self.backbone in BACKBONES else experiment.data.side
-        return dataclasses.replace(
-            experiment,
-            model=dataclasses.replace(experiment.model, backbone=self.backbone),
-            data=dataclasses.replace(experiment.data, side=side),
-        )
+        return with_side(with_model(experiment, backbone=self.backbone), self.backbone)
 
     def scoring(self, evaluate: EvaluateConfig) -> EvaluateConfig:
         few = [count for count in (self.images, evaluate.images) if count is not None]
