@@ -14,6 +14,7 @@ import torch
 from rotating_features.cli import main
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, show
+from rotating_features.experiments import reproduce as reproducing
 from rotating_features.experiments.config import Experiment, TrainConfig
 from rotating_features.experiments.effort import SHARE
 from rotating_features.experiments.folders import open_runs
@@ -359,6 +360,20 @@ def test_other_seeds_do_not_replace_a_result(capsys: pytest.CaptureFixture[str])
     assert reproduce("table-10shapes") == 0
     assert main(["reproduce", "table-10shapes", *FEW, "--seeds", "0"]) == 2
     assert "has results of seeds [0, 1], and [0] are asked for" in capsys.readouterr().err
+
+
+def test_commands_side_by_side_keep_each_other_s_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    slugs = [case.slug for case in STUDIES["table-10shapes"].cases]
+    train_runs = reproducing.train_runs
+
+    def meanwhile(*args: Any) -> None:
+        monkeypatch.setattr(reproducing, "train_runs", train_runs)
+        assert reproduce("table-10shapes", "--cases", slugs[1]) == 0
+        train_runs(*args)
+
+    monkeypatch.setattr(reproducing, "train_runs", meanwhile)
+    assert reproduce("table-10shapes", "--cases", slugs[0]) == 0
+    assert [case["run"] for case in result("table-10shapes")["cases"]] == slugs
 
 
 def test_cases_of_the_same_label_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,7 @@ def run_study(
         else:
             run = _run_case if case.baseline is None else _run_baseline
             found[own] = _newer(found.get(own), run(case, plan, console))
+            found = known_cases(path, study, plan) | found  # others may have found rows meanwhile
         record["left_out"] = {
             c.label: left_out[plan.name(c)]
             for c in study.cases
