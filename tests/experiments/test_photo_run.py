@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load as load_weights
 from sklearn.metrics import adjusted_rand_score
 
 from rotating_features._check import InputError
@@ -495,6 +497,25 @@ def test_a_run_segments_a_folder_once(
     assert main([*words, str(tmp_path / "pascal-voc")]) == 0
     assert "done before" not in capsys.readouterr().out
     assert contents(out)["objects.jsonl"] != before["objects.jsonl"]
+
+
+def test_a_finished_run_reads_no_photographs(
+    tmp_path: Path, photographs, tiny_backbone: Path, monkeypatch
+) -> None:
+    """But one killed between its trainer and its model has the model written."""
+    given = (tmp_path, "pascal-voc", photographs["pascal-voc"], tiny_backbone)
+    assert train(*given) == 0
+    model = tmp_path / "pascal-voc" / "seed-0" / "model.safetensors"
+    content = model.read_bytes()
+    weights = load_weights(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("rotating_features.experiments.run.make_feed", None)  # not to be called
+        assert train(*given, "--resume") == 0
+    model.write_bytes(content[:-8] + bytes(8))
+    os.utime(model, (0, 0))
+    assert train(*given, "--resume") == 0
+    again = load_weights(model.read_bytes())
+    assert [n for n, w in weights.items() if not torch.equal(again[n], w)] == []
 
 
 def test_photographs_may_move(

@@ -32,6 +32,7 @@ from rotating_features.machine import can_compile, pick_compile, pick_precision
 from rotating_features.models import AutoEncoder, OnFeatures, load
 from rotating_features.train import Trainee, train
 from rotating_features.train.batches import Batches
+from rotating_features.train.checkpoint import is_finished
 from rotating_features.train.photo_feed import PhotoFeed
 from rotating_features.train.together import SIDE_BY_SIDE
 
@@ -96,6 +97,9 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
     """Train until every run's last step is done: side by side on a GPU, else one by one."""
     commit()  # as it is now, for what will be written at the end
     experiment = runs[0].experiment
+    runs = [run for run in runs if not is_finished(run.folder, experiment.train.steps)]
+    if not runs:
+        return
     data, model = experiment.data, experiment.model
     if data.dataset in PHOTOGRAPHS:
         backbone = open_model_backbone(model, device)

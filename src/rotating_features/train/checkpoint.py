@@ -88,6 +88,16 @@ def steps_done(folder: Path) -> int:
         return 0
 
 
+def is_finished(folder: Path, steps: int) -> bool:
+    """Whether the run has done its steps, and the model to use is of the last of them."""
+    model, trainer = folder / MODEL_FILE, folder / TRAINER_FILE
+    return (
+        steps_done(folder) >= steps
+        and model.exists()
+        and model.stat().st_mtime_ns >= trainer.stat().st_mtime_ns  # it is written after
+    )
+
+
 def read_metrics(folder: Path, *, up_to: int | None = None) -> list[dict[str, Any]]:
     """Lines of the JSON log, without what a kill cut short and without steps after ``up_to``."""
     path = folder / METRICS_FILE
