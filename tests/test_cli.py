@@ -176,7 +176,8 @@ def test_a_run_has_one_writer_at_a_time(tmp_path: Path, explained) -> None:
     train(tmp_path)
     before = contents(tmp_path)
     with locked([tmp_path / "4shapes" / "seed-0"]):
-        explained(train(tmp_path, "--resume"), "Another command is writing to")
+        longer = train(tmp_path, "--resume", "--train.steps", "7")
+        explained(longer, "Another command is writing to")
         explained(main(["evaluate", str(tmp_path / "4shapes")]), "Another command is writing to")
     assert contents(tmp_path) == before
 
@@ -205,6 +206,12 @@ def test_scores_of_a_model_less_trained_are_dropped(tmp_path: Path) -> None:
 def test_a_backbone_gets_photographs_of_the_size_it_wants(words: list[str], side: int) -> None:
     args = _parse_train(["folder", "--data.path", "holiday", *words])
     assert args.settings.data.side == side
+
+
+def test_drawn_images_cannot_have_moved(tmp_path: Path, explained) -> None:
+    train(tmp_path)
+    words = ["evaluate", str(tmp_path / "4shapes"), "--path", str(tmp_path)]
+    explained(main(words), "was trained on drawn images. Leave --path.")
 
 
 def test_resuming_what_is_not_there_is_said(tmp_path: Path, capsys) -> None:
@@ -400,7 +407,7 @@ def test_a_full_device_is_explained(tmp_path: Path, explained, monkeypatch) -> N
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB.")
 
     monkeypatch.setattr("rotating_features.experiments.run.train", full)
-    explained(train(tmp_path), "memory of the device is full", "20 GiB", "--train.batch-size")
+    explained(train(tmp_path), "memory of the device is full", "20 GiB", "a smaller batch")
 
 
 def test_a_damaged_config_is_explained(tmp_path: Path, explained) -> None:

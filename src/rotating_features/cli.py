@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except torch.OutOfMemoryError as error:
         complain(
             f"The memory of the device is full: {str(error).splitlines()[0]}\n"
-            "  Take fewer at once, --train.batch-size or --seeds, or another --device. "
+            "  Take fewer at once, a smaller batch or fewer seeds, or another --device. "
             "What was written before is intact."
         )
         return 2

@@ -54,16 +54,6 @@ def test_an_option_changes_the_images(dataset, option, channels) -> None:
     assert not torch.equal(usual, other)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "option"),
-    [("10shapes", {"shapes": 3}), ("4shapes", {"seed": 9}), ("multi-dsprites", {"seed": 4})],
-)
-def test_files_have_no_options_but_where_they_are(tmp_path: Path, dataset: str, option) -> None:
-    (name,) = option
-    with pytest.raises(InputError, match=f"read from files has no option {name}"):
-        make_dataset(DataConfig(dataset=dataset, path=str(tmp_path), **option), "test")
-
-
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_kind_of_model_is_made(kind, published: Path) -> None:
     dataset = make_dataset(DataConfig(dataset="mnist1shape", path=str(published)), "test")

@@ -84,8 +84,9 @@ def test_every_row_of_every_study_trains_goes_on_and_is_scored(
     for steps in (1, 2):
         train = dataclasses.replace(settings.train, steps=steps)
         experiment = dataclasses.replace(settings, train=train)
-        runs = open_runs(tmp_path, case.experiment, "paper", experiment, (0,), resume=True)
-        train_runs(runs, device)
+        opened = open_runs(tmp_path, case.experiment, "paper", experiment, (0,), resume=True)
+        with opened as runs:
+            train_runs(runs, device)
         assert steps_done(runs[0].folder) == steps
     found = summarise(evaluate_run(runs[0], settings.evaluate, device))
     assert all(summary["images"] == 2 for summary in found.values())
@@ -498,9 +499,10 @@ def test_a_sweep_and_uncertainty_take_any_run(
     assert "the first 2 test images" in written
     assert "scoring alone" in written
     assert "Not run" not in written
+    assert main(["reproduce", *words[:2], str(tmp_path / "runs" / "mine"), *words[3:]]) == 0
     shutil.copytree(tmp_path / "runs" / "mine", tmp_path / "others" / "mine")
     assert main(["reproduce", *words[:2], "others/mine", *words[3:]]) == 2
-    assert "has results of the run runs/mine, and others/mine is asked" in capsys.readouterr().err
+    assert "runs/mine, and others/mine is asked for" in capsys.readouterr().err
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
@@ -513,6 +515,19 @@ def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
     (folder / "scores.csv").write_text(text.replace("0.", "777."))
     assert reproduce("table-10shapes") == 0
     assert "777." not in (folder / "scores.csv").read_text()
+
+
+def test_a_model_that_a_kill_left_behind_its_trainer_is_not_scored() -> None:
+    assert reproduce("table-10shapes") == 0
+    before = result("table-10shapes")["cases"][0]["scores"]
+    folder = Path("runs/reproduce/10shapes-n2-x2e-05/seed-0")
+    model = folder / "model.safetensors"
+    content = model.read_bytes()
+    (folder / "model.safetensors.partial").write_bytes(content)
+    model.write_bytes(content[:-400] + bytes(400))
+    (folder / "scores.csv").unlink()
+    assert reproduce("table-10shapes") == 0
+    assert result("table-10shapes")["cases"][0]["scores"] == before
 
 
 def test_a_study_goes_on_as_it_began_where_auto_means_something_else(
@@ -623,6 +638,8 @@ def test_pictures_show_the_models_there_are_and_never_fewer_than_before(tmp_path
     assert reproduce("table-10shapes") == 0
     two = plt.imread(picture)
     assert len(two) > len(one)
+    assert reproduce("table-10shapes", "--cases", "10shapes-n2") == 0
+    assert np.array_equal(plt.imread(picture), two)
     shutil.rmtree(runs / "10shapes-n2-x2e-05")
     assert reproduce("table-10shapes") == 0
     assert np.array_equal(plt.imread(picture), two)

@@ -89,7 +89,12 @@ def test_long_and_odd_names_fit_below_their_pictures(model, tmp_path: Path) -> N
     assert not any(ink[gap : gap + sheet.GAP - 2].any() for gap in gaps)
 
 
-def test_a_name_too_long_for_its_masks_is_named(model, photos: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", [False, True])
+def test_a_name_too_long_for_its_masks_is_named(
+    model, photos: Path, tmp_path: Path, there: bool
+) -> None:
+    if there:
+        (tmp_path / "out").mkdir()
     Image.new("RGB", (20, 10)).save(photos / f"{'x' * 245}.png")
     done = run(model, photos, tmp_path / "out")
     assert [item.problem is None for item in done].count(False) == 1

@@ -48,6 +48,8 @@ def evaluate_command(argv: list[str]) -> int:
 
 def _moved(run: Run, path: str) -> Run:
     """The run, its images at ``path``."""
+    if run.experiment.data.path is None:
+        raise InputError(f"{run.folder} was trained on drawn images. Leave --path.")
     data = dataclasses.replace(run.experiment.data, path=path)
     return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
 

@@ -88,7 +88,8 @@ def reproduce_command(argv: list[str]) -> int:
     shown = [c for c in study.cases if plan.wants(c) and c.label not in record["left_out"]]
     whole = all(is_here(case, plan) for case in shown if case.baseline is None)
     if shown and (whole or not (args.out / f"{name}.png").exists()):  # never fewer than there were
-        drawn[name] = show.pictures(dataclasses.replace(study, cases=tuple(shown)), plan)
+        there = tuple(c for c in study.cases if c.label not in record["left_out"])
+        drawn[name] = show.pictures(dataclasses.replace(study, cases=there), plan)
     console.print("Written:", f"  {path}", *_save(drawn, args.out), sep="\n", soft_wrap=True)
     return 0
 

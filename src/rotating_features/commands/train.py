@@ -8,9 +8,9 @@ import tyro
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features._lock import locked
 from rotating_features.arguments import Preset, TrainArgs
 from rotating_features.commands.screen import PROG, console, unknown, without_help
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, report
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import check_memory
@@ -31,15 +31,15 @@ def train_command(argv: list[str]) -> int:
     if min(done) < experiment.train.steps:
         check_memory(experiment, device)
     preset = args.preset or ""
-    runs = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
-    t = experiment.train
-    console.print(
-        f"Training on {device.type} in {t.precision}: {t.steps:,} steps of {t.batch_size} images."
-        f" The run lives in {folder}."
-    )
-    if t.compile == "yes":
-        console.print("The first step is compiled, which takes up to a minute.")
-    with locked(run.folder for run in runs):
+    opened = open_runs(folder, args.experiment, preset, experiment, args.seeds, resume=args.resume)
+    with opened as runs:
+        t = experiment.train
+        console.print(
+            f"Training on {device.type} in {t.precision}: {t.steps:,} steps of {t.batch_size} "
+            f"images. The run lives in {folder}."
+        )
+        if t.compile == "yes":
+            console.print("The first step is compiled, which takes up to a minute.")
         train_runs(runs, device)
         rows = [evaluate_run(run, experiment.evaluate, device) for run in runs]
         summary = report.summarise(rows)
@@ -72,7 +72,8 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     else:
         preset = asked.preset or ("paper" if torch.cuda.is_available() else "quick")
         settings = EXPERIMENTS[asked.experiment][preset]
-        if (backbone := asked.settings.model.backbone) is not None:
+        backbone = asked.settings.model.backbone
+        if backbone is not None and settings.data.dataset in PHOTOGRAPHS:
             settings = with_side(settings, backbone)
         base = TrainArgs(preset=preset, settings=settings)
         if asked.preset is None and argv == without_help(argv):

@@ -33,12 +33,10 @@ def make_dataset(data: DataConfig, split: Split) -> ImageDataset:
         )
     make = DATASETS[data.dataset]
     takes = _options(make)
-    if data.path is not None and "path" not in takes:  # drawn, so what was drawn may be read
-        check_options(data, set())
-        return NpzDataset(Path(data.path) / npz_name(data.dataset, split))
-    published = data.dataset == "multi-dsprites" and data.path is not None
-    check_options(data, takes - {"seed"} if published else takes)  # no seed decides a file's images
+    check_options(data, takes)
     values = dataclasses.asdict(data)
+    if data.path is not None and "path" not in takes:  # drawn, so what was drawn may be read
+        return NpzDataset(Path(data.path) / npz_name(data.dataset, split))
     options = {name: value for name, value in values.items() if name in takes}
     if "progress" not in takes:
         return make(split, **options)
@@ -67,11 +65,9 @@ def check_options(data: DataConfig, takes: set[str]) -> None:
     defaults = dataclasses.asdict(DataConfig())
     for name, value in dataclasses.asdict(data).items():
         if name not in {"dataset", "path", *takes} and value != defaults[name]:
-            drawn = data.dataset not in PHOTOGRAPHS
-            read = " that is read from files" if drawn and data.path is not None else ""
             known = ", ".join(sorted({"path", *takes} - {"split", "progress"}))
             raise InputError(
-                f"{data.dataset}{read} has no option {name}, got {name}={value}.\n  It has {known}."
+                f"{data.dataset} has no option {name}, got {name}={value}.\n  It has {known}."
             )
 
 

@@ -1,12 +1,14 @@
 """Folders of runs: made, found, read, and never overwritten."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rotating_features._check import InputError
 from rotating_features._files import SUFFIX, replacing
+from rotating_features._lock import locked
 from rotating_features._version import __version__
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments.config import Experiment, differences, from_dict, to_dict
@@ -15,6 +17,9 @@ from rotating_features.train.checkpoint import CONFIG_FILE, TRAINER_FILE, steps_
 
 MAY_CHANGE = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
 """How settings begin that may be others when a run goes on."""
+MAY_DIFFER = ("train.compile", "train.log", "train.checkpoint", "train.validate", "evaluate.")
+"""The same between seeds that are summed up."""
+ANOTHER = "begin another run with another --name, or elsewhere with --runs"
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Run:
         return f"{self.name}, seed {self.seed}"
 
 
+@contextmanager
 def open_runs(
     folder: Path,
     name: str,
@@ -40,37 +46,45 @@ def open_runs(
     seeds: Iterable[int],
     *,
     resume: bool,
-) -> list[Run]:
+) -> Iterator[list[Run]]:
     """Folders for these seeds, new or to be resumed; if one will not do, nothing is written.
 
-    Seeds of one folder are of one model, for they are summed up.
+    Nobody else writes to them meanwhile. Seeds of one folder are of one model, for they are summed
+    up.
     """
-    others = [read_run(path) for path in find_runs(folder) if path.parent == folder]
     runs = [Run(folder / f"seed-{seed}", name, preset, seed, experiment) for seed in seeds]
+    _check_runs(runs, resume=resume)
+    with locked(run.folder for run in runs):
+        _check_runs(runs, resume=resume)  # somebody may have been there since
+        for run in runs:
+            settings = {
+                "experiment": name,
+                "preset": preset,
+                "seed": run.seed,
+                "version": __version__,
+                "settings": to_dict(experiment),
+            }
+            with replacing(run.folder / CONFIG_FILE) as partial:
+                partial.write_text(json.dumps(settings, indent=2) + "\n")
+        yield runs
+
+
+def _check_runs(runs: list[Run], *, resume: bool) -> None:
+    mine = {run.folder for run in runs}
+    there = [path for path in find_runs(runs[0].folder.parent) if path not in mine]
     for run in runs:
         if run.folder.exists() and not run.folder.is_dir():
             raise InputError(f"{run.folder} should be a folder for the run, but is a file.")
         if not run.folder.exists() or all(p.name.endswith(SUFFIX) for p in run.folder.iterdir()):
-            for other in others[:1]:  # a new seed, or one killed before its first file was whole
-                _refuse(f"{other.folder} has", _changes(other, run), "Train with the same")
+            if there:  # new, or killed before its first file was whole
+                _check_sibling(run, read_run(there[0]))
             continue
         if not resume:
             raise InputError(
                 f"The run folder {run.folder} exists already.\n"
-                "  Continue it with --resume, or start another one with --name."
+                f"  Continue it with --resume, or {ANOTHER}."
             )
         _check_same(run, read_run(run.folder))
-    for run in runs:
-        settings = {
-            "experiment": name,
-            "preset": preset,
-            "seed": run.seed,
-            "version": __version__,
-            "settings": to_dict(experiment),
-        }
-        with replacing(run.folder / CONFIG_FILE) as partial:
-            partial.write_text(json.dumps(settings, indent=2) + "\n")
-    return runs
 
 
 def read_run(folder: Path) -> Run:
@@ -100,20 +114,39 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted((p for p, n in numbered.items() if n.isdecimal()), key=lambda p: int(numbered[p]))
 
 
+def _check_sibling(run: Run, other: Run) -> None:
+    """Another seed is of the same model, trained as long and on the same images."""
+    found = differences(other.experiment, run.experiment)
+    changed = _names(other, run) + [c for c in found if not c.startswith(MAY_DIFFER)]
+    if changed:
+        raise InputError(
+            f"{other.folder} has other settings: {', '.join(changed)}.\n"
+            f"  Take them over with --resume and --seeds, or {ANOTHER}."
+        )
+
+
 def _check_same(run: Run, stored: Run) -> None:
     """A run may be resumed for longer, and logged or scored otherwise, but not as another one."""
-    changed = _changes(stored, run)
-    if not (run.folder / TRAINER_FILE).exists():
-        if (run.folder / MODEL_FILE).exists():
-            raise InputError(
-                f"{run.folder} has a trained model, but no {TRAINER_FILE} to go on from.\n"
-                "  Start another run with --name."
-            )
-        # Nothing was trained yet, so settings may still change, but not what they are called.
-        changed = [change for change in changed if change.startswith(("name ", "preset "))]
-    _refuse(f"{run.folder} was started with", changed, "Leave them out to resume it")
     done, train = steps_done(run.folder), run.experiment.train
     wanted, before = train.steps, stored.experiment.train.steps
+    changed = _names(stored, run)
+    if (run.folder / TRAINER_FILE).exists():
+        may = MAY_CHANGE
+        if stored.experiment.data.dataset in PHOTOGRAPHS and done < wanted:
+            may += ("data.path",)  # whoever trains on looks whether they are the same photographs
+        found = differences(stored.experiment, run.experiment)
+        changed += [change for change in found if not change.startswith(may)]
+    elif (run.folder / MODEL_FILE).exists():
+        raise InputError(
+            f"{run.folder} has a trained model, but no {TRAINER_FILE} to go on from.\n"
+            f"  {ANOTHER.capitalize()}."
+        )
+    # Else nothing was trained yet, so settings may still change, but not what they are called.
+    if changed:
+        raise InputError(
+            f"{run.folder} was started with other settings: {', '.join(changed)}.\n"
+            f"  Leave them out to resume it, or {ANOTHER}."
+        )
     if done > wanted:
         raise InputError(f"{run.folder} has done {done} steps, more than the {wanted} asked for.")
     falling = max(0, train.cooldown_steps - 1)  # the first of them has the whole rate yet
@@ -122,25 +155,13 @@ def _check_same(run: Run, stored: Run) -> None:
             f"{run.folder} has done {done} of {before} steps, over the last "
             f"{train.cooldown_steps} of which its learning rate falls; another number of steps, "
             f"{wanted}, would have been another run.\n"
-            "  Leave --train.steps out to resume it, or start another run with --name."
+            f"  Leave --train.steps out to resume it, or {ANOTHER}."
         )
 
 
-def _changes(stored: Run, run: Run) -> list[str]:
-    """What makes two runs different ones."""
-    names = [
+def _names(stored: Run, run: Run) -> list[str]:
+    return [
         f"{what} {getattr(stored, what)} -> {getattr(run, what)}"
         for what in ("name", "preset")
         if getattr(stored, what) != getattr(run, what)
     ]
-    found = differences(stored.experiment, run.experiment)
-    guarded = ("data.path",) if stored.experiment.data.dataset in PHOTOGRAPHS else ()  # by a digest
-    return names + [change for change in found if not change.startswith(MAY_CHANGE + guarded)]
-
-
-def _refuse(where: str, changed: list[str], advice: str) -> None:
-    if changed:
-        raise InputError(
-            f"{where} other settings: {', '.join(changed)}.\n"
-            f"  {advice}, or start another run with --name."
-        )

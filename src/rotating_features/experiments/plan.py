@@ -28,7 +28,7 @@ from rotating_features.experiments.photo_run import (
 from rotating_features.experiments.photographs import with_side
 from rotating_features.experiments.run import resolve
 from rotating_features.experiments.study import Case, Study, scaled, with_model
-from rotating_features.train.checkpoint import steps_done
+from rotating_features.train.checkpoint import is_finished
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,10 +180,10 @@ def _of_own(path: Path, plan: Plan) -> dict[str, dict[str, Any]]:
             f"{path} should be the result of a study, but is damaged: {error!r}.\n"
             "  Move it away, or write to another --out."
         ) from error
-    given = None if plan.given is None else str(plan.given)
-    if record.get("given") != given:
+    given = record.get("given")
+    if plan.given is not None and (given is None or Path(given).resolve() != plan.given.resolve()):
         raise InputError(
-            f"{path} has results of the run {record.get('given')}, and {given} is asked for.\n"
+            f"{path} has results of the run {given}, and {plan.given} is asked for.\n"
             "  Write to another --out."
         )
     if tuple(seeds) != plan.seeds:
@@ -199,7 +199,7 @@ def is_here(case: Case, plan: Plan) -> bool:
     if case.baseline is not None:
         return False
     steps = plan.settings(case).train.steps
-    return all(steps_done(plan.folder(case) / f"seed-{seed}") >= steps for seed in plan.seeds)
+    return all(is_finished(plan.folder(case) / f"seed-{seed}", steps) for seed in plan.seeds)
 
 
 def is_known(case: Case, plan: Plan, known: dict[str, dict[str, Any]]) -> bool:

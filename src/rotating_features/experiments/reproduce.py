@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,7 +45,7 @@ from rotating_features.experiments.run import check, check_scoring, evaluate_run
 from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
 from rotating_features.machine import describe
-from rotating_features.train.checkpoint import steps_done
+from rotating_features.train.checkpoint import is_finished, steps_done
 
 WHERE = ("commit", "device", "hardware")
 """What of a case says where it was found, not what."""
@@ -114,10 +115,9 @@ def run_study(
         "given": None if plan.given is None else str(plan.given),
     }
     left_out: dict[str, str] = {}
+    mine: dict[str, dict[str, Any]] = {}
     for case in study.cases:
         own = plan.name(case)
-        if own in found:
-            found[own] |= place(case)  # of which the file may have an older wording
         if not plan.wants(case):
             continue
         if is_known(case, plan, found):
@@ -127,14 +127,16 @@ def run_study(
             left_out[own] = problem.splitlines()[0]
         else:
             run = _run_case if case.baseline is None else _run_baseline
-            found[own] = _newer(found.get(own), run(case, plan, console))
-            found = known_cases(path, study, plan) | found  # others may have found rows meanwhile
+            mine[own] = _newer(found.get(own), run(case, plan, console))
+            found = known_cases(path, study, plan) | mine  # others may have found rows meanwhile
         record["left_out"] = {
             c.label: left_out[plan.name(c)]
             for c in study.cases
             if plan.name(c) in left_out and plan.name(c) not in found
         }
-        record["cases"] = [found[n] for n in map(plan.name, study.cases) if n in found]
+        record["cases"] = [  # of whose places the file may have an older wording
+            found[n] | place(c) for c in study.cases if (n := plan.name(c)) in found
+        ]
         if record["cases"]:
             _write(path, record)
     if not record["cases"]:
@@ -157,12 +159,14 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
     check(settings)
     folder = plan.folder(case)
-    if plan.given is None:
-        runs = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
-    else:
-        runs = [read_run(path) for path in find_runs(folder)]
-    with locked(run.folder for run in runs):
-        if any(steps_done(run.folder) < settings.train.steps for run in runs):
+    with ExitStack() as opened:
+        if plan.given is None:
+            own = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
+            runs = opened.enter_context(own)
+        else:
+            runs = [read_run(path) for path in find_runs(folder)]
+            opened.enter_context(locked(run.folder for run in runs))
+        if not all(is_finished(run.folder, settings.train.steps) for run in runs):
             console.print(f"{case.label}: {settings.train.steps:,} steps, in {folder}")
             train_runs(runs, plan.device)
         summary = report.summarise([_scored(run, settings.evaluate, plan.device) for run in runs])
@@ -172,8 +176,8 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
             data = None if trial.data is None else plan.data(case, trial.data)
             rows = [_scored(run, evaluate, plan.device, data) for run in runs]
             trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
-    own = plan.given is None  # else it was trained elsewhere, and who knows on what
-    seconds = [report.training_seconds(run.folder) for run in runs] if own else []
+    ours = plan.given is None  # else it was trained elsewhere, and who knows on what
+    seconds = [report.training_seconds(run.folder) for run in runs] if ours else []
     return _found(case, plan, summary, trials, seconds)
 
 

@@ -1,5 +1,6 @@
 """What is written for each image, and how it is told from images."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def check_folder(out: Path, names: Iterable[Path]) -> None:
         return
     files = (output(out, name, ending) for name in names for ending in OUTPUTS)
     for path in (out / COCO, out / SUMMARY, *pages(out), *files):
-        if path.exists():
+        if os.path.lexists(path):  # also of a name that is too long, and will be said to be
             raise InputError(
                 f"{path} would be overwritten, and it is not from here: there is no {REPORT}.\n"
                 "  Choose another folder for the output."

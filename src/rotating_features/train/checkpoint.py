@@ -41,10 +41,12 @@ def save_checkpoint(folder: Path, step: Step, done: int, *, data: str = "") -> N
     state = {"format": FORMAT, "step": done, "data": data, **step.state_dict()}
     content = io.BytesIO()  # so that a full disk is an OSError, not one of torch's own
     torch.save(state, content)
+    coming = folder / (MODEL_FILE + SUFFIX)  # there until the model is the trainer's
+    save(step.model, coming)
     with replacing(folder / TRAINER_FILE) as partial:
         partial.write_bytes(content.getbuffer())
     (folder / SCORES_FILE).unlink(missing_ok=True)
-    save(step.model, folder / MODEL_FILE)
+    coming.replace(folder / MODEL_FILE)
 
 
 def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
@@ -52,10 +54,10 @@ def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
 
     It should have been trained on the same ``data``.
     """
-    for left_over in folder.glob(f"*{SUFFIX}"):
-        left_over.unlink()
-    path = folder / TRAINER_FILE
+    path, model = folder / TRAINER_FILE, folder / MODEL_FILE
+    torn = (folder / (MODEL_FILE + SUFFIX)).exists() or not model.exists()
     if not path.exists():
+        _clear(folder)
         return 0
     try:
         state = torch.load(path, map_location=step.device, weights_only=True)
@@ -74,7 +76,17 @@ def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
             "features of other weights.\n"
             "  Put back what was there, or start another run with --name."
         )
+    if torn:  # killed between the one file and the other
+        (folder / SCORES_FILE).unlink(missing_ok=True)
+        save(step.model, model)
+    _clear(folder)
     return int(state["step"])
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a kill has left half written."""
+    for left_over in folder.glob(f"*{SUFFIX}"):
+        left_over.unlink()
 
 
 def steps_done(folder: Path) -> int:
@@ -90,12 +102,8 @@ def steps_done(folder: Path) -> int:
 
 def is_finished(folder: Path, steps: int) -> bool:
     """Whether the run has done its steps, and the model to use is of the last of them."""
-    model, trainer = folder / MODEL_FILE, folder / TRAINER_FILE
-    return (
-        steps_done(folder) >= steps
-        and model.exists()
-        and model.stat().st_mtime_ns >= trainer.stat().st_mtime_ns  # it is written after
-    )
+    torn = (folder / (MODEL_FILE + SUFFIX)).exists()
+    return steps_done(folder) >= steps and (folder / MODEL_FILE).exists() and not torn
 
 
 def read_metrics(folder: Path, *, up_to: int | None = None) -> list[dict[str, Any]]:

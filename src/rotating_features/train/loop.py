@@ -15,7 +15,7 @@ from rotating_features.data.sample import ImageDataset
 from rotating_features.machine import Precision
 from rotating_features.models import AutoEncoder
 from rotating_features.train.batches import Batches
-from rotating_features.train.checkpoint import is_finished, load_checkpoint, save_checkpoint
+from rotating_features.train.checkpoint import load_checkpoint, save_checkpoint
 from rotating_features.train.feed import Feed
 from rotating_features.train.interrupt import Interrupted, interruptible
 from rotating_features.train.log import Log
@@ -100,11 +100,6 @@ def train(
         else Feed(dataset, team[0].step.device, labels=needs_labels)
     )
 
-    for member in team:
-        if member.done >= steps and not is_finished(
-            member.folder, steps
-        ):  # killed in its last save
-            save_checkpoint(member.folder, member.step, member.done, data=data)
     unfinished = any(member.done < steps for member in team)
     spent = dataset.look(quiet=quiet) if isinstance(dataset, PhotoFeed) and unfinished else 0.0
 
