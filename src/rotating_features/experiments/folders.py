@@ -18,7 +18,7 @@ from rotating_features.train.checkpoint import CONFIG_FILE, TRAINER_FILE, steps_
 MAY_CHANGE = ("train.steps", "train.log", "train.checkpoint", "train.validate", "evaluate.")
 """How settings begin that may be others when a run goes on."""
 MAY_DIFFER = ("train.compile", "train.log", "train.checkpoint", "train.validate", "evaluate.")
-"""The same between seeds that are summed up."""
+"""And those in which seeds that are summed up may differ."""
 ANOTHER = "begin another run with another --name, or elsewhere with --runs"
 
 
