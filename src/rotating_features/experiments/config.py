@@ -50,8 +50,8 @@ class DataConfig:
     digit_edge: bool = False
     """Whether a digit's grey edge belongs to it. MNIST images only."""
     side: int = 224
-    """Height and width of crops in pixels; that of a grid of 14 x 14 with the backbones that are
-    listed. Photographs only."""
+    """Height and width of crops in pixels. A listed backbone that is asked for sets what gives it
+    14 x 14 places. Photographs only."""
     resize: How = "bilinear"
     """How photographs are resized for training, before they are cropped."""
     crops: int | None = None

@@ -159,10 +159,12 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
     check(settings)
     folder = plan.folder(case)
+    ours = plan.given is None  # else it was trained elsewhere, and who knows on what
     with ExitStack() as opened:
-        if plan.given is None:
-            own = open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
-            runs = opened.enter_context(own)
+        if ours:
+            runs = opened.enter_context(
+                open_runs(folder, case.experiment, "paper", settings, plan.seeds, resume=True)
+            )
         else:
             runs = [read_run(path) for path in find_runs(folder)]
             opened.enter_context(locked(run.folder for run in runs))
@@ -176,7 +178,6 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
             data = None if trial.data is None else plan.data(case, trial.data)
             rows = [_scored(run, evaluate, plan.device, data) for run in runs]
             trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
-    ours = plan.given is None  # else it was trained elsewhere, and who knows on what
     seconds = [report.training_seconds(run.folder) for run in runs] if ours else []
     return _found(case, plan, summary, trials, seconds)
 

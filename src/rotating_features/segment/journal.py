@@ -141,7 +141,7 @@ def recipe(
     model: Model,
     k: object,
     distance_threshold: float | None,
-    magnitude_threshold: float = THRESHOLD,
+    magnitude_threshold: float,
 ) -> str:
     """A name for the model, down to its weights, and the settings."""
     weights = hashlib.blake2b(digest_size=16)
@@ -149,6 +149,7 @@ def recipe(
         weights.update(name.encode())
         weights.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     what = type(model).__name__, model.settings, weights.hexdigest()
+    # The usual one has no part in the name, for older reports do not know it.
     unusual = () if magnitude_threshold == THRESHOLD else (magnitude_threshold,)
     return _digest(VERSION, *what, k, distance_threshold, *unusual)
 

@@ -54,8 +54,7 @@ def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
 
     It should have been trained on the same ``data``.
     """
-    path, model = folder / TRAINER_FILE, folder / MODEL_FILE
-    torn = (folder / (MODEL_FILE + SUFFIX)).exists() or not model.exists()
+    path = folder / TRAINER_FILE
     if not path.exists():
         _clear(folder)
         return 0
@@ -76,11 +75,16 @@ def load_checkpoint(folder: Path, step: Step, *, data: str = "") -> int:
             "features of other weights.\n"
             "  Put back what was there, or start another run with --name."
         )
-    if torn:  # killed between the one file and the other
+    if _is_torn(folder):
         (folder / SCORES_FILE).unlink(missing_ok=True)
-        save(step.model, model)
+        save(step.model, folder / MODEL_FILE)
     _clear(folder)
     return int(state["step"])
+
+
+def _is_torn(folder: Path) -> bool:
+    """Whether a kill came between the trainer's file and its model."""
+    return (folder / (MODEL_FILE + SUFFIX)).exists() or not (folder / MODEL_FILE).exists()
 
 
 def _clear(folder: Path) -> None:
@@ -102,8 +106,7 @@ def steps_done(folder: Path) -> int:
 
 def is_finished(folder: Path, steps: int) -> bool:
     """Whether the run has done its steps, and the model to use is of the last of them."""
-    torn = (folder / (MODEL_FILE + SUFFIX)).exists()
-    return steps_done(folder) >= steps and (folder / MODEL_FILE).exists() and not torn
+    return steps_done(folder) >= steps and not _is_torn(folder)
 
 
 def read_metrics(folder: Path, *, up_to: int | None = None) -> list[dict[str, Any]]:
