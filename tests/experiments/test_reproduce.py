@@ -137,14 +137,14 @@ def test_studies_of_photographs_have_baselines_and_name_their_backbone(
         found = show.main_scores(case["scores"])
         assert found["images"][0] == 2
         counts.append(len(found["mbo_c"]["per_seed"]))
-    assert counts == [1, 1, *[2] * 8]  # of seeds: one label and blocks do not depend on them
+    assert counts == [1, 1, *[2] * 9]  # of seeds: one label and blocks do not depend on them
     assert (
         tmp_path / "results" / f"{name}-{tiny_backbone.name}-x2e-05-2-images-objects.png"
     ).exists()
     shutil.rmtree(tmp_path / "runs")
     capsys.readouterr()
     assert reproduce(name, *files) == 0
-    assert capsys.readouterr().out.count("as found at commit") == 10
+    assert capsys.readouterr().out.count("as found at commit") == 11
     assert f"Features of {tiny_backbone}; the paper's are DINO's" in page(tmp_path / "results")
 
 
@@ -229,6 +229,7 @@ def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, mo
         "complex autoencoder on features, 8 fixed crops",
         "rotating features on features",
         "rotating features on features, 8 fixed crops",
+        "rotating features on features, 32 fixed crops",
         "rotating features on features, small",
     }
 
