@@ -229,7 +229,7 @@ def test_without_its_backbone_a_study_has_the_rest(photographs: dict, capsys, mo
         "complex autoencoder on features, 8 fixed crops",
         "rotating features on features",
         "rotating features on features, 8 fixed crops",
-        "rotating features on features, 32 fixed crops",
+        "rotating features on features, quick rate",
         "rotating features on features, small",
     }
 
