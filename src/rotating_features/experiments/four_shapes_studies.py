@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import colored_shapes, four_shapes
 from rotating_features.experiments import paper as claims
 from rotating_features.experiments.config import Experiment, ModelConfig, ModelKind
@@ -164,13 +165,19 @@ FIGURE_UNCERTAINTY = Study(
 )
 
 
+DISTANCES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)
+DISTANCES_ON_PHOTOGRAPHS = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
+"""Shorter, since a backbone's grid has fewer places than a drawn image has pixels."""
+
+
 def sweep(case: Case) -> Case:
     """The case with trials over k and over the distance threshold."""
+    on_photographs = case.settings.data.dataset in PHOTOGRAPHS
     base = dataclasses.replace(case.settings.evaluate, images=2_000)
     usual = 5 if base.k == "auto" else base.k
     thresholds = [
         dataclasses.replace(base, cluster="agglomerative", distance_threshold=t)
-        for t in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)
+        for t in (DISTANCES_ON_PHOTOGRAPHS if on_photographs else DISTANCES)
     ]
     trials = [
         Trial(label="k of k-means", x=k, evaluate=dataclasses.replace(base, cluster="kmeans", k=k))
