@@ -42,6 +42,25 @@ def test_other_floats_are_refused_by_name(tmp_path: Path, odd: float) -> None:
         open_image(tmp_path / "odd.tif")
 
 
+@pytest.mark.parametrize("white", [255, 65535])
+def test_integers_of_32_bits_may_go_up_to_255_or_to_65535(tmp_path: Path, white: int) -> None:
+    grey = np.linspace(0, white, 256, dtype=np.int32)[None]
+    Image.fromarray(grey).save(tmp_path / "grey.tif")
+    assert np.asarray(open_image(tmp_path / "grey.tif"))[0, :, 0].tolist() == list(range(256))
+
+
+@pytest.mark.parametrize("odd", [-1, 65536, 10**9])
+def test_other_integers_of_32_bits_are_refused_by_name(tmp_path: Path, odd: int) -> None:
+    Image.fromarray(np.array([[5, odd]], dtype=np.int32)).save(tmp_path / "odd.tif")
+    with pytest.raises(InputError, match=r"odd\.tif cannot be read .* integers should lie in"):
+        open_image(tmp_path / "odd.tif")
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I;16B"])
+def test_pictures_of_16_bits_are_never_taken_for_8(mode: str) -> None:
+    assert as_rgb(Image.new(mode, (1, 1), 255)).getpixel((0, 0)) == (1, 1, 1)
+
+
 def test_what_is_transparent_is_white() -> None:
     picture = Image.new("RGBA", (2, 1), (*RED, 0))
     picture.putpixel((0, 0), (*RED, 255))

@@ -59,6 +59,12 @@ def test_a_pipe_is_not_waited_for(photos: Path) -> None:
     assert "pipe.jpg" not in found(ImageFolder(photos), photos)
 
 
+def test_a_pipe_that_is_named_is_refused_by_name(photos: Path) -> None:
+    os.mkfifo(photos / "pipe.jpg")
+    with pytest.raises(InputError, match=r"pipe\.jpg should be an image .* but it is a pipe"):
+        ImageFolder([photos / "b.jpg", photos / "pipe.jpg"])
+
+
 def test_there_are_no_masks(photos: Path) -> None:
     assert ImageFolder(photos)[0][1:] == (None, None)
 

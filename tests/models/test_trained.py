@@ -82,6 +82,20 @@ def test_segment_takes_its_name(name: str, tmp_path: Path, capsys) -> None:
 
 
 @names
+@installed
+def test_its_weights_alone_find_objects_too(name: str, tmp_path: Path, capsys) -> None:
+    """Nobody says then how to cluster, and what suits shapes finds nothing in photographs."""
+    picture = Image.fromarray((scene((64, 48)).permute(1, 2, 0) * 255).byte().numpy())
+    picture.save(tmp_path / "scene.png")
+    alone = tmp_path / "alone.safetensors"
+    alone.write_bytes(find(Path(name)).read_bytes())
+    words = ["--model", str(alone), "--out", str(tmp_path / "out")]
+    assert main(["segment", str(tmp_path / "scene.png"), *words]) == 0
+    assert "as suits such a model, k=4" in " ".join(capsys.readouterr().out.split())
+    assert rf.discover(rf.load(name), picture).objects > 1
+
+
+@names
 def test_list_shows_it(name: str, tmp_path: Path, capsys) -> None:
     assert main(["list", "--runs", str(tmp_path)]) == 0
     assert f"  {name}: " in capsys.readouterr().out

@@ -1,9 +1,14 @@
 """Which images are segmented, and as what."""
 
+import glob
 import os
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from rotating_features._check import InputError
 from rotating_features.segment import OUTPUTS, find_images
@@ -62,6 +67,20 @@ def test_a_link_to_nowhere_is_found_and_a_pipe_is_not(tmp_path: Path) -> None:
     assert names(tmp_path) == ["gone.png"]
 
 
+@pytest.mark.parametrize("pattern", ["*", "*.png", "**", "**/*.png", "**/**"])
+def test_a_pipe_that_a_pattern_means_is_passed_over(tmp_path: Path, pattern: str) -> None:
+    touch(tmp_path, "a.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    assert names(f"{tmp_path}/{pattern}") == ["a.png"]
+
+
+@pytest.mark.parametrize("name", ["pipe.png", "pipe"])
+def test_a_pipe_that_is_named_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=rf"{name} should be an image .* but it is a pipe"):
+        find_images([tmp_path / name])
+
+
 def test_a_folder_that_may_not_be_read_is_kept_to_be_named(tmp_path: Path, monkeypatch) -> None:
     touch(tmp_path, "a.png", "private/b.png")
     real = Path.iterdir
@@ -91,6 +110,46 @@ def test_a_folder_that_may_not_be_read_is_kept_to_be_named(tmp_path: Path, monke
 def test_patterns_that_no_shell_has_expanded(tmp_path: Path, pattern: str, wanted) -> None:
     touch(tmp_path, "1.jpg", "2.jpg", "3.png", "4.txt", "inner/1.jpg", "inner/more/4.png")
     assert names(f"{tmp_path}/{pattern}") == wanted
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders in folders, some called like images and some hidden; of the files half are there."""
+    top, rng = tmp_path_factory.mktemp("tree"), np.random.default_rng(0)
+    for depth in range(4):
+        for way in product(("a", "ab", "c.png", ".h"), repeat=depth):
+            for name in ("a.png", "b.png", "b.txt", ".d.png"):
+                if rng.integers(2):
+                    touch(top, "/".join((*way, name)))
+    return top
+
+
+def images(path: str, top: Path) -> set[str]:
+    """Names of images that a match of Python's own pattern is or has in it."""
+    inside = Path(path).rglob("*.png") if Path(path).is_dir() else [Path(path)]
+    files = [p for p in inside if p.is_file() and p.suffix == ".png"]
+    below = {p: p.relative_to(path).parts for p in files}
+    return {
+        str(p.relative_to(top)) for p in files if not any(part.startswith(".") for part in below[p])
+    }
+
+
+PARTS = st.sampled_from(["**", "*", "a", "a*", "ab", "?", "*.png", "[ab].png", "c.png", "b.png"])
+
+
+@given(parts=st.lists(PARTS, min_size=1, max_size=6))
+@example(parts=["**", "a", "**", "b.png"])
+@example(parts=["a", "**", "a", "*.png"])
+def test_patterns_mean_what_they_mean_to_python(tree: Path, parts: list[str]) -> None:
+    """But that it has ``b.png/**`` mean the file b.png, as b.png/, which is not there."""
+    pattern = str(tree.joinpath(*parts))
+    matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (what the shell means)
+    wanted = [images(match, tree) for match in matches if os.access(match, os.F_OK)]
+    try:
+        found = {str(source.relative_to(tree)) for source, _ in find_images([pattern])}
+    except InputError:
+        found = set()
+    assert found == set().union(*wanted)
 
 
 def test_a_pattern_is_relative_to_where_one_is(tmp_path: Path, monkeypatch) -> None:

@@ -27,7 +27,7 @@ from rotating_features.evaluate import discover
 from rotating_features.features import Backbone
 from rotating_features.models import OnFeatures, RotatingAutoEncoder, StandardAutoEncoder, save
 from rotating_features.segment import Timings, find_images, segment
-from rotating_features.segment.blocks import make_blocks
+from rotating_features.segment.blocks import SMOOTHED, make_blocks
 
 LARGE = (1200, 900)
 HUGE = (12_000, 9_000)
@@ -88,12 +88,25 @@ def as_floats(picture: Image.Image, size: tuple[int, int]) -> Tensor:
     return F.interpolate(x, size, mode="bilinear", antialias=True).clamp(0, 1)
 
 
-def test_uncertainty_is_drawn_smoothly(model, photos: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("coarse", [False, True])
+def test_uncertainty_is_drawn_as_discover_has_it(model, photos, tmp_path, coarse: bool) -> None:
+    model = Coarse().eval() if coarse else model
+    run(model, photos, tmp_path / "out", k=1, batch_size=1)
+    for source, name in find_images([photos]):
+        with Image.open(source) as picture:
+            wanted = discover(model, picture, k=1).uncertainty.double().clamp(0, 1)
+        drawn = read(tmp_path / "out" / f"{name}.uncertainty.png")
+        assert drawn.tolist() == (255 * wanted).round().tolist()
+
+
+def test_uncertainty_of_a_coarse_grid_is_drawn_smoothly(photos: Path, tmp_path: Path) -> None:
     draw(LARGE).save(photos / "00.png")
-    run(model, photos / "00.png", tmp_path / "out")
-    steps = np.abs(np.diff(read(tmp_path / "out" / "00.png.uncertainty.png").astype(int), axis=1))
-    assert read(tmp_path / "out" / "00.png.uncertainty.png").shape == LARGE[::-1]
-    assert steps.max() <= 255 / (LARGE[0] / 32) + 1
+    run(Coarse().eval(), photos / "00.png", tmp_path / "out", k=1)
+    drawn = read(tmp_path / "out" / "00.png.uncertainty.png").astype(int)
+    assert drawn.shape == LARGE[::-1]
+    steps = np.abs(np.diff(drawn, axis=1))
+    assert np.ptp(drawn) > 100
+    assert steps.max() <= np.ptp(drawn) / (SMOOTHED[0] / 8) + 1
 
 
 def test_images_are_done_in_their_order(model, photos: Path, tmp_path: Path) -> None:

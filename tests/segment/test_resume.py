@@ -259,6 +259,33 @@ def test_an_image_of_the_same_name_elsewhere_is_another(model, photos, tmp_path:
     assert skipped(run(model, other, tmp_path / "out")) == 0
 
 
+@pytest.mark.parametrize("relative", [False, True])
+def test_masks_of_another_image_of_the_same_name_are_left_alone(
+    model, photos: Path, tmp_path: Path, monkeypatch, relative: bool
+) -> None:
+    """Said as of two images of one run; with names relative to where each run was started."""
+    others, out = tmp_path / "others", tmp_path / "out"
+    (others / "inner").mkdir(parents=True)
+    Image.new("RGB", (17, 19)).save(others / "inner" / "06.png")
+    monkeypatch.chdir(photos)
+    run(model, Path() if relative else photos, out)
+    before = contents(out)
+    monkeypatch.chdir(others)
+    with pytest.raises(InputError, match=r"photos/inner/06\.png and .* would both be written as"):
+        run(model, Path() if relative else others, out)
+    assert contents(out) == before
+
+
+def test_an_image_reached_in_another_way_is_no_other_image(
+    model, photos: Path, tmp_path: Path, monkeypatch
+) -> None:
+    run(model, photos, tmp_path / "out")
+    (tmp_path / "link").symlink_to(photos)
+    monkeypatch.chdir(tmp_path)
+    assert skipped(run(model, Path("photos"), tmp_path / "out")) == 11
+    assert len(run(model, Path("link"), tmp_path / "out")) == 11
+
+
 def test_a_report_keeps_what_other_runs_did(model, photos: Path, tmp_path: Path) -> None:
     run(model, photos / "00.png", tmp_path / "out")
     run(model, photos / "01.jpg", tmp_path / "out", k=2)

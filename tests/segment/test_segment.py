@@ -9,9 +9,11 @@ import torch
 from PIL import Image
 
 from rotating_features._check import InputError
+from rotating_features.data.memory import Memory
 from rotating_features.evaluate import discover
 from rotating_features.models import RotatingAutoEncoder
 from rotating_features.segment import OUTPUTS, find_images, segment
+from rotating_features.segment.load import load_image
 
 SIZE = (40, 24)  # width and height
 FOR_ALL = ["coco.json", "contact-sheet.png", "objects.jsonl", "report.json"]
@@ -190,12 +192,22 @@ def test_a_picture_turned_by_its_camera_is_turned_back(model, tmp_path: Path) ->
     assert read(tmp_path / "out" / "turned.png.labels.png").shape == SIZE
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
-def test_pictures_of_every_mode_are_read(model, tmp_path: Path, mode: str) -> None:
-    path = tmp_path / ("image.tif" if mode == "CMYK" else "image.png")
-    picture().convert(mode).save(path)
+@pytest.mark.parametrize(
+    ("mode", "ending"),
+    [(mode, "png") for mode in ("1", "L", "LA", "P", "RGB", "RGBA")]
+    + [("CMYK", "tif"), ("CMYK", "jpg"), ("RGB", "jpg"), ("L", "jpg")],
+)
+def test_pictures_of_every_mode_are_read_as_they_look(
+    model, tmp_path: Path, mode: str, ending: str
+) -> None:
+    path = tmp_path / f"image.{ending}"
+    looks = picture().resize((4, 3)).resize(SIZE).convert(mode)
+    looks.save(path)
     (done,) = run(model, [path], tmp_path / "out")
     assert done.problem is None
+    loaded = load_image(path, model.channels, model.size, Memory()).picture
+    error = np.abs(np.asarray(loaded).astype(int) - np.asarray(looks.convert("RGB")))
+    assert error.max() <= (20 if ending == "jpg" else 0)
 
 
 def test_a_picture_of_16_bits_is_not_blown_out(model, tmp_path: Path) -> None:

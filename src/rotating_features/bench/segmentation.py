@@ -162,6 +162,6 @@ def one_by_one(model: OnFeatures, images: Images, out: Path) -> Timings:
             doubt.double().numpy(),
             *(np.ones(length, np.int64) for length in labels.shape),
         )
-        write_pictures(out, name, blocks, doubt, picture)
+        write_pictures(out, name, blocks, picture)
         blocks.describe()
     return Timings()

@@ -8,6 +8,7 @@ from rich.progress import track
 
 from rotating_features.arguments import SegmentArgs
 from rotating_features.commands.screen import PROG, complain, console
+from rotating_features.evaluate.discover import choose_clusters
 from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.experiments.config import EvaluateConfig
 from rotating_features.experiments.folders import read_run
@@ -27,11 +28,15 @@ def segment_command(argv: list[str]) -> int:
     images = find_images(args.images)
     own = _scored_with(args.model)
     k, threshold = args.k, args.distance_threshold
-    if k is None and threshold is None and own is not None:
-        counted = own.cluster == "kmeans"
-        k, threshold = (own.k, None) if counted else (None, own.distance_threshold)
-        said = f"k={k}" if counted else f"distance threshold {threshold:g}"
-        console.print(f"Clusters as the run is scored, {said}; --k or --distance-threshold choose.")
+    if k is None and threshold is None:
+        if own is None:
+            why, (k, threshold) = "as suits such a model", choose_clusters(model)
+        elif own.cluster == "kmeans":
+            why, k = "as the run is scored", own.k
+        else:
+            why, threshold = "as the run is scored", own.distance_threshold
+        said = f"k={k}" if threshold is None else f"distance threshold {threshold:g}"
+        console.print(f"Clusters {why}, {said}; --k or --distance-threshold choose.")
     results = segment(
         model,
         images,

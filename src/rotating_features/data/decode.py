@@ -48,6 +48,15 @@ def looks_like_image(entry: Path) -> bool:
     return entry.suffix.lower() in EXTENSIONS and (entry.is_file() or not entry.exists())
 
 
+def check_file(path: Path) -> None:
+    """Raise ``InputError`` for a pipe or a device: one would wait for it."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(
+            f"{path} should be an image or a folder, but it is a pipe or a device.\n"
+            "  Save what comes out of it as a file."
+        )
+
+
 def open_image(path: str | Path) -> Image.Image:
     """The picture in a file: upright, RGB, 8 bits a channel, on white where it is transparent.
 
@@ -92,17 +101,27 @@ def eight_bits(picture: Image.Image) -> Image.Image:
     """The picture with 8 bits a channel; Pillow itself would clip 16-bit greys to white.
 
     White is 1 of floats that go no higher, which Pillow would turn to black, and 255 of others.
+    It is 255 of 32-bit integers that go no higher, and 65535 of others.
     """
-    if picture.mode.startswith("I"):
+    if picture.mode.startswith("I;16"):
         values = np.asarray(picture) / 257
+    elif picture.mode == "I":
+        values = np.asarray(picture)
+        if values.min() < 0 or values.max() > 65535:
+            raise _out_of_range("32-bit integers", "0..255 or 0..65535", values)
+        values = values / 257 if values.max() > 255 else values
     elif picture.mode == "F":
         values = np.asarray(picture)
         if not (values.min() > -1 and values.max() < 256):  # also true of nan; resizing overshoots
-            raise InputError(
-                f"pixels that are floats should lie in [0, 1] or [0, 255], got {values.min():.4g} "
-                f"to {values.max():.4g}.\n  Save it with 8 or 16 bits a channel."
-            )
+            raise _out_of_range("floats", "[0, 1] or [0, 255]", values)
         values = values * 255 if values.max() <= 1.1 else values
     else:
         return picture
     return Image.fromarray(values.round().clip(0, 255).astype(np.uint8))
+
+
+def _out_of_range(kind: str, wanted: str, values: np.ndarray) -> InputError:
+    return InputError(
+        f"pixels that are {kind} should lie in {wanted}, got {values.min():.6g} "
+        f"to {values.max():.6g}.\n  Save it with 8 or 16 bits a channel."
+    )

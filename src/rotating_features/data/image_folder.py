@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import EXTENSIONS, is_output, looks_like_image
+from rotating_features.data.decode import EXTENSIONS, check_file, is_output, looks_like_image
 from rotating_features.data.photographs import Files, PhotographFiles
 
 
@@ -27,6 +27,7 @@ class ImageFolder(PhotographFiles):
         for path in given:
             if not path.exists():
                 raise InputError(f"There is no image or folder {path}.")
+            check_file(path)
             for image in search(path) if path.is_dir() else [path]:
                 place = os.path.realpath(image)
                 if place not in found or not image.is_symlink():

@@ -36,7 +36,10 @@ class ObjectModel(Protocol):
 
 
 DISTANCE = 5.0
-"""The threshold of agglomerative clustering, where none is asked for."""
+"""The threshold of agglomerative clustering where nothing is asked for. It suits grids of some
+32 x 32 places: Ward's distances grow with their number."""
+PHOTOGRAPH_CLUSTERS = 4
+"""Of k-means, where nothing is asked of a model of features: the paper's for Pascal VOC."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,10 @@ def discover(
         model: A trained model, for instance from :func:`rotating_features.load`.
         images: Torch (c, h, w), NumPy (h, w, c), uint8 or float in [0, 1], or PIL; a batch of
             them, or a list.
-        k: Number of clusters, background included, for k-means; or ``"auto"`` to find it.
-        distance_threshold: For agglomerative clustering, which finds the number of objects.
-            This is the default, with a threshold of 5.
+        k: Number of clusters, background included, for k-means; or ``"auto"`` to find it. 4 is the
+            default for a model of features.
+        distance_threshold: For agglomerative clustering, which finds the number of objects. This
+            is the default for a model of images, with a threshold of 5.
         magnitude_threshold: Features shorter than this have no say.
         smooth: Whether the labels of a coarse grid are smoothed, by a mode filter with the radius
             of a grid cell; or the radius in pixels, for any model.
@@ -99,7 +103,7 @@ def discover(
         >>> found.labels.shape
         torch.Size([32, 32])
     """
-    check_request(model, k, distance_threshold)
+    k, distance_threshold = choose_clusters(model, k, distance_threshold)
     x, single = as_batch(images, model.channels)
     given = x.shape[-2:]
     if given != model.size:
@@ -123,8 +127,13 @@ def discover(
     return Discovery(*(m.squeeze(0) if single else m for m in maps))
 
 
-def check_request(model: ObjectModel, k: Count | None, distance_threshold: float | None) -> None:
-    """Raise ``InputError`` for what no image could answer."""
+def choose_clusters(
+    model: ObjectModel, k: Count | None = None, distance_threshold: float | None = None
+) -> tuple[Count | None, float | None]:
+    """``k`` and ``distance_threshold`` as asked for, or what suits the model; one of them is None.
+
+    Raises ``InputError`` for what no image could answer.
+    """
     if k is not None and distance_threshold is not None:
         raise InputError("Pass either k (k-means) or distance_threshold (agglomerative), not both.")
     if not model.rotation_dim:
@@ -138,6 +147,9 @@ def check_request(model: ObjectModel, k: Count | None, distance_threshold: float
         raise InputError(f"k should lie between 1 and the {h * w} places of a map, got {k}.")
     if distance_threshold is not None and not distance_threshold > 0:
         raise InputError(f"distance_threshold should be above 0, got {distance_threshold}.")
+    if k is None and distance_threshold is None:
+        return (PHOTOGRAPH_CLUSTERS, None) if isinstance(model, OnFeatures) else (None, DISTANCE)
+    return k, distance_threshold
 
 
 @torch.no_grad()
@@ -167,14 +179,14 @@ def group(
 
     Args:
         orientations: From :func:`look`, (b, n, h, w); the answers are (b, h, w).
-        k, distance_threshold, seed: As in :func:`discover`.
+        k, distance_threshold: From :func:`choose_clusters`.
+        seed: As in :func:`discover`.
     """
     if k is not None:
         labels, uncertainty, centers = cluster(orientations, "kmeans", k=k, seed=seed)
     else:
-        threshold = DISTANCE if distance_threshold is None else distance_threshold
         labels, uncertainty, centers = cluster(
-            orientations, "agglomerative", distance_threshold=threshold
+            orientations, "agglomerative", distance_threshold=distance_threshold
         )
     return sort_labels(labels, centers), uncertainty
 

@@ -24,7 +24,11 @@ class Blocks(NamedTuple):
 
     def paint(self) -> np.ndarray:
         """The label map, pixel by pixel."""
-        return self.labels.repeat(self.widths, 1).repeat(self.heights, 0)
+        return self._enlarge(self.labels)
+
+    def paint_uncertainty(self) -> np.ndarray:
+        """The uncertainty, pixel by pixel, as uint8: 255 for 1 and more."""
+        return self._enlarge((255 * self.uncertainty.clip(0, 1)).round().astype(np.uint8))
 
     def describe(self) -> dict:
         """What the report says of its objects; counted in blocks, exact in pixels."""
@@ -42,6 +46,10 @@ class Blocks(NamedTuple):
             "uncertainty": [round(float(doubts[label] / areas[label]), 4) for label in there],
             "masks": self._encode(there),
         }
+
+    def _enlarge(self, values: np.ndarray) -> np.ndarray:
+        """Values of the blocks, (r, c), as those of their pixels."""
+        return values.repeat(self.widths, 1).repeat(self.heights, 0)
 
     def _box(self, label: int) -> list[int]:
         """Left, top, width and height."""

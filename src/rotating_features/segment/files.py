@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
-from torch import Tensor
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
@@ -44,9 +43,16 @@ def check_folder(out: Path, names: Iterable[Path]) -> None:
             )
 
 
-def write_pictures(
-    out: Path, name: Path, blocks: Blocks, uncertainty: Tensor, picture: Image.Image
-) -> None:
+def check_same_image(one: str | Path, other: Path, name: str | Path) -> None:
+    """Raise ``InputError`` if these, whose files would have the same names, are two images."""
+    if os.path.realpath(one) != os.path.realpath(other):
+        raise InputError(
+            f"{one} and {other} would both be written as {name}.\n"
+            "  Segment them one after the other, into two folders."
+        )
+
+
+def write_pictures(out: Path, name: Path, blocks: Blocks, picture: Image.Image) -> None:
     """Label map and uncertainty, of the image's size, and the overlay, of the picture's.
 
     Label maps are PNG at level 3 and uncertainty at level 1, whatever the size: higher levels take
@@ -56,23 +62,20 @@ def write_pictures(
     Args:
         out: Folder for everything.
         name: Of the image, relative to it.
-        blocks: Its label map.
-        uncertainty: Of the grid, (h, w) on the CPU.
+        blocks: Its label map and uncertainty.
         picture: The image, perhaps made smaller.
     """
     mask = Image.fromarray(blocks.paint())
     mask.putpalette(_palette())
     with replacing(output(out, name, OUTPUTS[0])) as partial:
         mask.save(partial, format="PNG", compress_level=3)
-    size = mask.size
     colors = mask.resize(picture.size, Image.Resampling.NEAREST).convert("RGB")
     del mask
     with replacing(output(out, name, OUTPUTS[1])) as partial:
         Image.blend(picture, colors, STRENGTH).save(partial, format="JPEG", quality=85)
-    doubt = Image.fromarray(uncertainty.clamp(0, 1).mul(255).byte().numpy())
+    doubt = Image.fromarray(blocks.paint_uncertainty())
     with replacing(output(out, name, OUTPUTS[2])) as partial:
-        smooth = doubt.resize(size, Image.Resampling.BILINEAR)
-        smooth.save(partial, format="PNG", compress_level=1)
+        doubt.save(partial, format="PNG", compress_level=1)
 
 
 def _palette() -> list[int]:

@@ -3,11 +3,13 @@
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 from rotating_features._check import InputError
-from rotating_features.data.decode import EXTENSIONS, is_output
+from rotating_features.data.decode import EXTENSIONS, check_file, is_output, looks_like_image
 from rotating_features.data.image_folder import search
+from rotating_features.segment.files import check_same_image
 
 
 def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
@@ -25,11 +27,7 @@ def find_images(paths: Iterable[str | Path]) -> list[tuple[Path, Path]]:
         if is_output(source):
             continue
         other = sources.setdefault(name, source)
-        if os.path.realpath(other) != os.path.realpath(source):
-            raise InputError(
-                f"{other} and {source} would both be written as {name}.\n"
-                "  Segment them one after the other, into two folders."
-            )
+        check_same_image(other, source, name)
     if not sources:
         raise InputError(
             f"No images found in {', '.join(map(str, paths))}; "
@@ -42,6 +40,7 @@ def _expand(path: Path) -> Iterator[tuple[Path, Path]]:
     if path.is_dir():
         yield from ((found, found.relative_to(path)) for found in search(path))
     elif os.path.lexists(path):
+        check_file(path)
         yield path, Path(path.name)
     elif not glob.has_magic(str(path)):
         raise InputError(f"There is no image or folder {path}.")
@@ -61,12 +60,20 @@ def _match(pattern: Path) -> list[Path]:
     """
     parts = pattern.parts
     deep = parts.index("**") if "**" in parts else len(parts)
-    tail = [part for part in parts[deep:] if part != "**"]
+    tail = parts[deep:]
     found: set[Path] = set()
     for match in map(Path, glob.glob(str(Path(*parts[:deep])))):  # noqa: PTH207 (any root)
         if match.is_dir():
-            inside = search(match)
-            found.update(p for p in inside if not tail or p.match(str(Path(*tail))))
-        elif match.suffix.lower() in EXTENSIONS and not tail:
+            found.update(p for p in search(match) if _fits(p.relative_to(match).parts, tail))
+        elif looks_like_image(match) and not tail:
             found.add(match)
     return sorted(found)
+
+
+def _fits(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Whether a pattern means a path inside a folder, or a folder on the way to it."""
+    if not pattern or not path:
+        return not pattern
+    if pattern[0] == "**":
+        return _fits(path, pattern[1:]) or _fits(path[1:], pattern)
+    return fnmatch(path[0], pattern[0]) and _fits(path[1:], pattern[1:])

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rotating_features._check import InputError
 from rotating_features._files import replacing
-from rotating_features.evaluate.discover import DISTANCE, check_request
+from rotating_features.evaluate.discover import choose_clusters
 from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.models import Model
 from rotating_features.segment.coco import write_coco
@@ -49,7 +49,7 @@ def segment(
             so a run that is stopped and goes on gives the same files as one that is not.
         timings: Where to note how long each stage takes.
     """
-    check_request(model, k, distance_threshold)
+    k, distance_threshold = choose_clusters(model, k, distance_threshold)
     if model.channels not in (1, 3):
         raise InputError(
             f"Image files have 1 or 3 channels, but the model wants {model.channels}.\n"
@@ -59,17 +59,17 @@ def segment(
         raise InputError(f"batch_size should be at least 1, got {batch_size}.")
     images = list(images)
     check_folder(out, [name for _, name in images])
-    threshold = DISTANCE if k is None and distance_threshold is None else distance_threshold
-    made = recipe(model, k, threshold, magnitude_threshold)
-    wanted = {name.as_posix(): made_from(source, made) for source, name in images}
+    made = recipe(model, k, distance_threshold, magnitude_threshold)
+    sources = {name.as_posix(): source for source, name in images}
+    wanted = {name: made_from(source, made) for name, source in sources.items()}
     problems: list[dict[str, str]] = []
-    with Journal(out, wanted) as journal:
+    with Journal(out, wanted, sources) as journal:
         tasks = [
             Task(source, name, wanted[name.as_posix()], name.as_posix() in journal.objects)
             for source, name in images
         ]
         timings = timings or Timings()
-        line = Pipeline(model, out, journal, k, threshold, magnitude_threshold, timings)
+        line = Pipeline(model, out, journal, k, distance_threshold, magnitude_threshold, timings)
         try:
             for result in line.run(tasks, batch_size):
                 if result.problem is not None:

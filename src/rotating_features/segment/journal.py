@@ -7,6 +7,7 @@ What is to be made again loses its line before its files are touched.
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -18,13 +19,12 @@ from rotating_features._check import InputError
 from rotating_features._files import replacing
 from rotating_features._lock import locked
 from rotating_features.data.decode import OUTPUTS, REPORT
-from rotating_features.evaluate.orientation import THRESHOLD
 from rotating_features.models import Model
-from rotating_features.segment.files import output
+from rotating_features.segment.files import check_same_image, output
 
 BEGIN = '{"image": '
 """Of every line."""
-VERSION = 2
+VERSION = 3
 """To be raised when the same image, model and settings come to give other files."""
 
 
@@ -34,16 +34,21 @@ class Journal:
     Args:
         out: The folder.
         wanted: What each image of this run would be made from, by its name, see :func:`made_from`.
+        sources: Their files, by the same names.
+
+    Raises:
+        InputError: If one of these names is that of another image in the report, which is still
+            there; of images that have moved, the line gives way.
     """
 
-    def __init__(self, out: Path, wanted: Mapping[str, str]) -> None:
+    def __init__(self, out: Path, wanted: Mapping[str, str], sources: Mapping[str, Path]) -> None:
         self.path = out / REPORT
         self.objects: dict[str, int] = {}
         """How many were found, for each image of this run that is done."""
         check_report(self.path)
         with contextlib.ExitStack() as opened:  # closed here if anything fails on the way
             opened.enter_context(locked([out]))
-            self._keep(self._read(out, wanted))
+            self._keep(self._read(out, wanted, sources))
             self._file = opened.enter_context(self.path.open("a", encoding="utf-8"))
             self._opened = opened.pop_all()
 
@@ -61,7 +66,7 @@ class Journal:
     ) -> None:
         self._opened.close()
 
-    def _read(self, out: Path, wanted: Mapping[str, str]) -> set[int]:
+    def _read(self, out: Path, wanted: Mapping[str, str], sources: Mapping[str, Path]) -> set[int]:
         """Take in what is done; the numbers of the lines that are still true."""
         last = {line["name"]: number for number, line in enumerate(read_lines(self.path))}
         good = set()
@@ -70,6 +75,8 @@ class Journal:
             if number != last[name]:
                 continue
             if name in wanted:
+                if os.path.exists(line["image"]):  # noqa: PTH110 (false where one may not look)
+                    check_same_image(line["image"], sources[name], name)
                 files = (output(out, Path(name), ending) for ending in OUTPUTS)
                 if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
                     continue
@@ -149,9 +156,7 @@ def recipe(
         weights.update(name.encode())
         weights.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     what = type(model).__name__, model.settings, weights.hexdigest()
-    # The usual one has no part in the name, for older reports do not know it.
-    unusual = () if magnitude_threshold == THRESHOLD else (magnitude_threshold,)
-    return _digest(VERSION, *what, k, distance_threshold, *unusual)
+    return _digest(VERSION, *what, k, distance_threshold, magnitude_threshold)
 
 
 def _digest(*facts: object) -> str:

@@ -171,9 +171,9 @@ class Pipeline:
         with self.timings.spent("write"), self.memory.take(h * w // 2):
             coarse = gh < self.model.size[0] or gw < self.model.size[1]
             blocks = make_blocks(labels, doubt, (h, w), smooth=coarse)
-            write_pictures(self.out, task.name, blocks, doubt, loaded.picture)
+            write_pictures(self.out, task.name, blocks, loaded.picture)
             return {
-                "image": str(task.source),
+                "image": str(task.source.absolute()),  # for runs from elsewhere
                 "name": task.name.as_posix(),
                 "width": w,
                 "height": h,

@@ -60,7 +60,7 @@ def draw_page(out: Path, names: Sequence[tuple[str, int]]) -> Image.Image:
 
 
 def _font() -> ImageFont.FreeTypeFont:
-    """One with the letters of most languages; Pillow's own has English alone."""
+    """One with Latin, Greek and Cyrillic letters, and boxes for Chinese; Pillow's has English."""
     from matplotlib import get_data_path  # slow to import
 
     return ImageFont.truetype(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), 11)
