@@ -272,22 +272,14 @@ def test_only_what_is_missing_is_computed_and_in_one_batch(
     assert batches(backbone) == ([len(new)] if new else [])
 
 
-def test_images_whose_features_are_known_are_not_opened(
-    counting: Backbone, cache: FeatureCache
-) -> None:
-    pictures, opened = torch.rand(4, 3, 8, 8), []
-
-    def draw(numbers: list[int]) -> Tensor:
-        opened.append(numbers)
-        return pictures[numbers]
-
-    named = [Key(counting.fingerprint(), "none", str(i)) for i in range(4)]
-    first = cached(counting, cache, lambda numbers: draw([i + 1 for i in numbers]), named[1:3])
-    both = cached(counting, cache, draw, named)
-    assert opened == [[1, 2], [0, 3]]
-    assert torch.equal(both[1:3], first)
-    assert torch.equal(cached(counting, cache, draw, named), both)
-    assert len(opened) == 2
+def test_features_are_kept_in_the_type_they_were_computed_in(cache: FeatureCache) -> None:
+    backbone = Backbone(Counting(), channels=3, stride=4, dtype=torch.bfloat16)
+    key = Key(backbone.fingerprint(), "none", "0")
+    found = cached(backbone, cache, torch.rand(1, 3, 8, 8), [key])
+    kept = cache.get(key)
+    assert kept is not None
+    assert kept.dtype == torch.bfloat16
+    assert torch.equal(kept.float(), found[0])
 
 
 def test_features_do_not_depend_on_what_was_known(counting: Backbone, cache: FeatureCache) -> None:

@@ -5,7 +5,7 @@ import re
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -116,19 +116,13 @@ class FeatureCache:
         return left
 
 
-def cached(
-    backbone: Backbone,
-    cache: FeatureCache,
-    images: Tensor | Callable[[list[int]], Tensor],
-    keys: Sequence[Key],
-) -> Tensor:
+def cached(backbone: Backbone, cache: FeatureCache, images: Tensor, keys: Sequence[Key]) -> Tensor:
     """Features of a batch, (b, c, h, w) float32; what is not in ``cache`` is computed in one go.
 
     Args:
         backbone: What computes them.
         cache: Where they are looked for and kept.
-        images: The batch, (b, 3, h, w); or a function from the numbers of the missing ones to
-            their batch, so that images whose features are known need not be opened.
+        images: The batch, (b, 3, h, w).
         keys: One for each image, with the fingerprint of ``backbone``.
     """
     if any(key.weights != backbone.fingerprint() for key in keys):
@@ -136,15 +130,15 @@ def cached(
             f"keys should be of {backbone.name}, {backbone.fingerprint()}, got others.\n"
             "  Make them with Key(backbone.fingerprint(), transform, hash_image(image))."
         )
-    if not keys or (isinstance(images, Tensor) and len(images) != len(keys)):
-        came = len(images) if isinstance(images, Tensor) else 0
-        raise InputError(f"There should be one key for each image, got {len(keys)} for {came}.")
+    if not keys or len(images) != len(keys):
+        raise InputError(
+            f"There should be one key for each image, got {len(keys)} for {len(images)}."
+        )
     known = {key: features for key in set(keys) if (features := cache.get(key)) is not None}
     missing = {key: i for i, key in enumerate(keys) if key not in known}
     if missing:
-        numbers = list(missing.values())
-        batch = images[numbers] if isinstance(images, Tensor) else images(numbers)
-        computed = backbone(batch.to(backbone.mean.device)).cpu()
+        batch = images[list(missing.values())].to(backbone.mean.device)
+        computed = backbone(batch).to(backbone.dtype).cpu()  # it has no more digits than these
         for key, features in zip(missing, computed, strict=True):
             cache.put(key, features)
             known[key] = features
