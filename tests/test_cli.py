@@ -157,6 +157,22 @@ def test_data_that_exists_is_not_written_over(tmp_path: Path, explained, monkeyp
     assert contents(tmp_path) == before
 
 
+def test_a_folder_that_cannot_be_written_is_found_before_anything_is_drawn(
+    tmp_path: Path, explained, monkeypatch
+) -> None:
+    monkeypatch.setattr(FourShapes, "draw", lambda *_: 1 / 0)
+    file = tmp_path / "file.txt"
+    file.write_text("mine")
+    status = main(["data", "4shapes", "--out", str(file), "--splits", "val"])
+    explained(status, "file.txt should be a folder that can be written", "another --out")
+
+
+def test_a_picture_that_would_not_be_a_png_is_refused(tmp_path: Path, explained) -> None:
+    status = main(["data", "4shapes", "--picture", str(tmp_path / "look.jpg")])
+    explained(status, "--picture should be a PNG", "look.jpg")
+    assert not list(tmp_path.iterdir())
+
+
 def test_segment_writes_masks_and_names_what_is_broken(tmp_path: Path, explained) -> None:
     train(tmp_path)
     pictures = tmp_path / "pictures"
@@ -301,6 +317,7 @@ def test_an_unknown_experiment_is_explained(explained) -> None:
         (["--model.rotation-dim", "1"], "rotation_dim should be at least 2, got 1"),
         (["--train.steps", "many"], "many"),
         (["--train.stps", "1"], "--train.stps"),
+        (["--data.seed", "100000000000000000000"], "below 2^63"),
     ],
 )
 def test_wrong_options_are_explained(tmp_path: Path, explained, words, wanted) -> None:
@@ -348,9 +365,10 @@ def test_resuming_to_fewer_steps_is_refused(tmp_path: Path, explained) -> None:
     explained(status, "has done 2 steps, more than the 1 asked for")
 
 
-@pytest.mark.parametrize("seeds", [["-1"], ["0", "0"]])
+@pytest.mark.parametrize("seeds", [["-1"], ["0", "0"], ["18446744073709551616"]])
 def test_seeds_that_cannot_be_are_explained(tmp_path: Path, explained, seeds: list[str]) -> None:
     explained(train(tmp_path, "--seeds", *seeds), "seeds should be different numbers")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ import pytest
 import tyro
 
 from rotating_features import arguments
+from rotating_features.bench import BENCHMARKS
 from rotating_features.cli import main
+from rotating_features.experiments import EXPERIMENTS
 from rotating_features.experiments.page import page as results_page
+from rotating_features.experiments.studies import STUDIES
+from rotating_features.experiments.theory import THEORY
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "benchmarks.md"]
@@ -50,12 +54,46 @@ def test_the_makefile_has_every_target(line: str) -> None:
     assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "line", [line for line in commands() if line.startswith("rotating-features")]
-)
+def all_commands() -> list[str]:
+    """Of the pages, and above the tables of results."""
+    results = (ROOT / "docs" / "results.md").read_text()
+    return [
+        *(line for line in commands() if line.startswith("rotating-features")),
+        *re.findall(r"^(?:Its .*)?`(rotating-features .*?)`", results, flags=re.MULTILINE),
+    ]
+
+
+@pytest.mark.parametrize("line", all_commands())
 def test_every_command_is_understood(line: str) -> None:
+    check_command(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rotating-features train 5shapes",
+        "rotating-features reproduce table-5shapes",
+        "rotating-features reproduce table-4shapes --cases 10shapes-n2",
+        "rotating-features bench stride",
+    ],
+)
+def test_a_command_with_a_wrong_name_would_be_noticed(line: str) -> None:
+    with pytest.raises(AssertionError):
+        check_command(line)
+
+
+def check_command(line: str) -> None:
+    """Its options are options, and its names name something."""
     command, *words = shlex.split(line)[1:]
-    tyro.cli(ARGUMENTS[command], args=words)
+    args = tyro.cli(ARGUMENTS[command], args=words)
+    if command == "train":
+        assert args.experiment in EXPERIMENTS
+    if command == "bench":
+        assert set(args.names) <= {*BENCHMARKS}
+    if command == "reproduce":
+        assert args.name in {*STUDIES, *THEORY, "page"}
+        cases = STUDIES[args.name].cases if args.cases else ()
+        assert set(args.cases) <= {case.slug for case in cases}
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=str)
@@ -73,6 +111,8 @@ def test_paper_to_code_names_things_that_exist() -> None:
     source = ROOT / "src" / "rotating_features"
     for name in re.findall(r"`([a-z_/]+\.py)`", text):
         assert (source / name).exists(), name
+    for name in re.findall(r"`((?:table|figure|ablation)-[a-z0-9-]+)`", text):
+        assert name in {*STUDIES, *THEORY}, name
     everything = "\n".join(path.read_text() for path in source.rglob("*.py"))
     for name in re.findall(r"`([A-Za-z_]+)`", text):
         assert name in everything, name

@@ -15,6 +15,7 @@ from rotating_features.experiments.config import (
     Precision,
     ProtocolName,
 )
+from rotating_features.experiments.provenance import SEEDS
 from rotating_features.segment import BATCH
 
 Preset = Literal["paper", "quick"]
@@ -102,7 +103,7 @@ class ReproduceArgs:
     name: tyro.conf.Positional[str]
     """table-4shapes, figure-nshapes, ...; see: rotating-features list. `page` writes the page of
     all results."""
-    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    seeds: tuple[int, ...] = SEEDS
     """Models for each row."""
     cases: tuple[str, ...] = ()
     """Only these rows, by the names of their runs, as 4shapes-n2. Default: all."""

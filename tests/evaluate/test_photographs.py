@@ -30,6 +30,9 @@ class Made:
     def __len__(self) -> int:
         return self.count
 
+    def name(self, index: int) -> str:
+        return f"photo {index}"
+
     def pixels(self, index: int) -> int:
         return (20 + index) * (30 - index)
 
@@ -192,7 +195,10 @@ def test_broken_photographs_stop_all_unless_told_otherwise() -> None:
         collect(Damaged())
     whole, kept = collect(Made()), {}
     for _ in range(2):
-        left = collect(Damaged(), skip_broken=True, kept=kept, batch_size=2)
+        problems = []
+        left = collect(Damaged(), left_out=problems, kept=kept, batch_size=2)
         assert sorted(kept) == [1, 2, 4]
+        said = {each.problem for each in problems}
+        assert said == {"0 cannot be read.", "3 cannot be read."}
         for name, values in left.items():
             torch.testing.assert_close(values, whole[name][[1, 2, 4]], equal_nan=True)

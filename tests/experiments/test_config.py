@@ -52,6 +52,8 @@ def test_the_paper_preset_has_the_papers_numbers() -> None:
         (TrainConfig, {"cooldown_steps": -1}),
         (TrainConfig, {"cooldown_steps": 99_501}),
         (DataConfig, {"crops": 0}),
+        (DataConfig, {"seed": -1}),
+        (DataConfig, {"seed": 2**63}),
         (DataConfig, {"crops": 1_001}),
         (TrainConfig, {"weight_decay": -0.1}),
         (EvaluateConfig, {"k": 0}),

@@ -353,7 +353,7 @@ def test_photographs_are_not_fetched(tmp_path: Path, explained) -> None:
 
 def test_a_folder_without_a_single_image_is_explained(tmp_path: Path, explained) -> None:
     (tmp_path / "broken.png").write_text("no picture")
-    words = ["data", "folder", "--path", str(tmp_path), "--picture", str(tmp_path / "it.jpg")]
+    words = ["data", "folder", "--path", str(tmp_path), "--picture", str(tmp_path / "it.png")]
     explained(main(words), "broken.png cannot be read")
 
 
@@ -534,3 +534,64 @@ def test_photographs_may_move(
     before = scores.read(Path(run, "seed-0"))
     assert main(["evaluate", run, "--path", str(moved)]) == 0
     assert scores.read(Path(run, "seed-0")) == before
+
+
+def renamed(folder: Path, new: Path) -> Path:
+    """The same photographs of VOC under other names: to all that reads them, others."""
+    shutil.copytree(folder, new)
+    for path in [*new.rglob("*.jpg"), *new.rglob("*.png")]:
+        path.rename(path.with_stem(f"{path.stem}x"))
+    for path in new.rglob("*.txt"):
+        path.write_text("".join(f"{name}x\n" for name in path.read_text().split()))
+    return new
+
+
+def test_scores_of_other_photographs_are_kept_apart(
+    tmp_path: Path, photographs, tiny_backbone: Path, capsys
+) -> None:
+    own = photographs["pascal-voc"]
+    assert train(tmp_path, "pascal-voc", own, tiny_backbone) == 0
+    run = tmp_path / "pascal-voc"
+    before = scores.read(run / "seed-0")
+    others = renamed(own, tmp_path / "others")
+    assert main(["evaluate", str(run), "--path", str(others)]) == 0
+    after = scores.read(run / "seed-0")
+    assert [row for row in after if not row["data"]] == before
+    assert {row["data"] for row in after} == {"", f"path={others}"}
+    assert "path=" in capsys.readouterr().out
+
+
+def test_rows_of_photographs_name_them(tmp_path: Path, photographs, tiny_backbone: Path) -> None:
+    for dataset in ("pascal-voc", "folder"):
+        assert train(tmp_path, dataset, photographs[dataset], tiny_backbone) == 0
+    named = {row["name"] for row in scores.read(tmp_path / "pascal-voc" / "seed-0")}
+    assert named == {"c", "d"}  # those of val
+    named = {row["name"] for row in scores.read(tmp_path / "folder" / "seed-0")}
+    assert named == {path.name for path in photographs["folder"].iterdir()}
+
+
+def test_photographs_that_cannot_be_scored_are_named(
+    tmp_path: Path, photographs, tiny_backbone: Path, explained, capsys
+) -> None:
+    assert train(tmp_path, "folder", photographs["folder"], tiny_backbone) == 0
+    mixed = tmp_path / "mixed"
+    shutil.copytree(photographs["folder"], mixed)
+    (mixed / "broken.jpg").write_bytes(b"no picture")
+    command = ["evaluate", str(tmp_path / "folder"), "--path"]
+    capsys.readouterr()
+    assert main([*command, str(mixed)]) == 0
+    assert capsys.readouterr().out.count("broken.jpg cannot be read") == 1
+    for path in mixed.iterdir():
+        path.write_bytes(b"no picture")
+    explained(main([*command, str(mixed)]), "None of the 5 photographs")
+
+
+def test_a_folder_without_a_readable_photograph_leaves_no_run(
+    tmp_path: Path, tiny_backbone: Path, explained
+) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in "abc":
+        (broken / f"{name}.jpg").write_bytes(b"no picture")
+    explained(train(tmp_path, "folder", broken, tiny_backbone), "None of 3 images can be used")
+    assert not (tmp_path / "folder").exists()

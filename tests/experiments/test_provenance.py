@@ -11,7 +11,12 @@ from rotating_features.experiments.config import (
     Experiment,
     ModelConfig,
 )
-from rotating_features.experiments.provenance import provenance, settings_for_others
+from rotating_features.experiments.provenance import (
+    machine_name,
+    provenance,
+    settings_for_others,
+    short,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,24 @@ def test_settings_name_the_folder_of_the_data_alone(tmp_path: Path) -> None:
     assert settings["data"]["path"] == "files"
     assert settings["evaluate"]["feature_cache"] is None
     assert settings["model"]["backbone"] == str(tmp_path)  # of that name there may be others
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        ({"device": "cuda"}, "H200"),
+        ({"device": "cpu"}, "EPYC"),
+        ({}, "H200"),
+        ({"hardware": {"cpu": "EPYC", "gpu": "none"}}, "EPYC"),
+    ],
+)
+def test_a_machine_without_a_device_is_its_gpu_if_it_has_one(found: dict, name: str) -> None:
+    assert machine_name({"hardware": {"cpu": "EPYC", "gpu": "H200"}} | found) == name
+
+
+def test_a_short_commit_keeps_the_plus_of_changed_files() -> None:
+    assert [short(name) for name in ("0123456789", "0123456789+", "unknown")] == [
+        "0123456",
+        "0123456+",
+        "unknown",
+    ]

@@ -22,7 +22,8 @@ from rotating_features.experiments.page import page
 from rotating_features.experiments.paper import Claim
 from rotating_features.experiments.photo_studies import PHOTO_STUDIES
 from rotating_features.experiments.plan import Plan
-from rotating_features.experiments.reproduce import worse
+from rotating_features.experiments.provenance import MACHINE_FILE
+from rotating_features.experiments.report import worse
 from rotating_features.experiments.run import evaluate_run, train_runs
 from rotating_features.experiments.scores import summarise
 from rotating_features.experiments.studies import STUDIES
@@ -504,6 +505,76 @@ def test_a_sweep_and_uncertainty_take_any_run(
     shutil.copytree(tmp_path / "runs" / "mine", tmp_path / "others" / "mine")
     assert main(["reproduce", *words[:2], "others/mine", *words[3:]]) == 2
     assert "runs/mine, and others/mine is asked for" in capsys.readouterr().err
+    assert main(["reproduce", *words, "--seeds", "7"]) == 2
+    assert "--run takes a run as it is. Leave --seeds." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["table-10shapes", "figure-hypersphere"])
+def test_a_folder_that_cannot_be_written_is_found_before_any_work(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(THEORY, "figure-hypersphere", lambda *_: 1 / 0)
+    (tmp_path / "file").write_text("mine")
+    assert main(["reproduce", name, "--out", "file/results"]) == 2
+    assert "file/results should be a folder that can be written" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+ELSEWHERE = {"device": "cuda", "hardware": {"cpu": "slow", "gpu": "NVIDIA H200"}}
+
+
+def test_a_row_names_the_machine_that_trained_and_the_one_that_scored(tmp_path: Path) -> None:
+    """Models that share a GPU take no longer than the slowest of them."""
+    assert reproduce("table-10shapes") == 0
+    here = result("table-10shapes")["cases"][0]
+    assert here["training_seconds_in_all"] == sum(here["training_seconds"])
+    assert "scored_on" not in here
+    assert "scored on" not in page(tmp_path / "results")
+    for folder in (tmp_path / "runs" / "reproduce" / "10shapes-n2-x2e-05").iterdir():
+        assert json.loads((folder / MACHINE_FILE).read_text())["hardware"] == here["hardware"]
+        (folder / MACHINE_FILE).write_text(json.dumps(ELSEWHERE))
+    for path in (tmp_path / "results").glob("*.json"):
+        path.unlink()
+    assert reproduce("table-10shapes") == 0
+    first, last = result("table-10shapes")["cases"]
+    assert {key: first[key] for key in ELSEWHERE} == ELSEWHERE
+    assert first["scored_on"] == {key: here[key] for key in ELSEWHERE}
+    assert first["training_seconds_in_all"] == max(here["training_seconds"])
+    assert "scored_on" not in last
+    told = f"10shapes-n2 scored on {here['hardware']['cpu']}."
+    assert told in page(tmp_path / "results")
+
+
+def test_a_row_trained_before_machines_were_noted_names_the_one_that_scores(
+    tmp_path: Path,
+) -> None:
+    assert reproduce("table-10shapes") == 0
+    before = result("table-10shapes")["cases"]
+    for path in (tmp_path / "runs").rglob(MACHINE_FILE):
+        path.unlink()
+    for path in (tmp_path / "results").glob("*.json"):
+        path.unlink()
+    assert reproduce("table-10shapes") == 0
+    assert result("table-10shapes")["cases"] == before
+
+
+def test_a_damaged_note_of_the_machine_is_named(tmp_path: Path, capsys) -> None:
+    assert reproduce("table-10shapes") == 0
+    path = tmp_path / "runs" / "reproduce" / "10shapes-n2-x2e-05" / "seed-0" / MACHINE_FILE
+    path.write_text("{}")
+    assert reproduce("table-10shapes") == 2
+    assert f"{MACHINE_FILE} should say what the run was trained on" in capsys.readouterr().err
+
+
+def test_training_names_the_machine_that_trained_when_another_goes_on(tmp_path: Path) -> None:
+    tiny = ["--train.steps", "2", "--train.batch-size", "2", "--model.hidden-dim", "2"]
+    words = ["train", "4shapes", *tiny, "--evaluate.images", "2", "--preset", "quick"]
+    assert main(words) == 0
+    (tmp_path / "runs" / "4shapes" / "seed-0" / MACHINE_FILE).write_text(json.dumps(ELSEWHERE))
+    assert main([*words, "--resume"]) == 0
+    record = json.loads((tmp_path / "runs" / "4shapes" / "summary.json").read_text())
+    assert {key: record[key] for key in ELSEWHERE} == ELSEWHERE
+    assert record["scored_on"]["device"] == "cpu"
 
 
 def test_scores_of_a_model_less_trained_are_not_taken_for_its_own() -> None:
@@ -557,6 +628,7 @@ def test_a_run_that_is_not_finished_is_not_trained(capsys: pytest.CaptureFixture
         (["table-5shapes"], "table-4shapes"),
         (["table-4shapes", "--scale", "0"], "scale should be above 0"),
         (["table-4shapes", "--seeds", "1", "1"], "different numbers"),
+        (["table-4shapes", "--seeds", "99999999999999999999"], "below 2^63, got [9999"),
         (["table-4shapes", "--run", "runs/x"], "figure-clustering or figure-uncertainty, got"),
         (["figure-clustering", "--run", "runs/x"], "There is no run"),
         (["figure-binding", "--scale", "0.5"], "trains nothing"),
@@ -595,6 +667,18 @@ def test_a_page_of_somebody_else_is_left_alone(tmp_path: Path, capsys) -> None:
     assert page_file.read_text() == "# My results\n"
 
 
+def test_a_page_of_other_results_is_left_alone(tmp_path: Path, capsys) -> None:
+    assert reproduce("table-10shapes", "--out", "mine") == 0
+    shutil.copytree("mine", "results")
+    assert main(["reproduce", "page"]) == 0
+    before = (tmp_path / "docs" / "results.md").read_text()
+    assert main(["reproduce", "page", "--out", "mine"]) == 2
+    said = capsys.readouterr().err
+    assert "shows another folder than mine" in said
+    assert "Move it away" in said
+    assert (tmp_path / "docs" / "results.md").read_text() == before
+
+
 def test_the_page_links_to_where_the_results_are(tmp_path: Path, capsys) -> None:
     name, words = next(iter(STUDIES)), ["--out", "elsewhere/found"]
     assert reproduce(name, *words, "--cases", STUDIES[name].cases[0].slug) == 0
@@ -629,6 +713,83 @@ def test_what_was_varied_has_a_table_of_its_own(tmp_path: Path) -> None:
         f"{way}, ARI-BG" for way in dict.fromkeys(trial["label"] for trial in trials)
     ]
     assert " | ".join(sweeps[0].rows[0]) in page(tmp_path / "results")
+
+
+def test_a_sweep_over_fewer_images_than_its_case_says_so(tmp_path: Path) -> None:
+    assert reproduce("figure-clustering") == 0
+    study, record = STUDIES["figure-clustering"], result("figure-clustering")
+    _, *sweeps = show.tables(record, study)
+    assert not any("test images" in sweep.says for sweep in sweeps)
+    for found in record["cases"][0]["scores"].values():
+        found["images"] = [10_000, 10_000]
+    _, *sweeps = show.tables(record, study)
+    assert {sweep.says for sweep in sweeps} == {"n=8, the first 2 test images"}
+
+
+def shown_command(record: dict[str, Any], folder: Path) -> str:
+    """The command above the table of the record, on a page of it alone."""
+    folder.mkdir(exist_ok=True)
+    (folder / "record.json").write_text(json.dumps(record))
+    return next(x for x in page(folder).splitlines() if x.startswith("`")).split("`")[1]
+
+
+def committed(name: str) -> dict[str, Any]:
+    return json.loads((REPOSITORY / "results" / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("table-4shapes", "table-4shapes --precision bfloat16"),
+        ("figure-nshapes-x0.1", "--scale 0.1 --seeds 0 1 --precision bfloat16"),
+        ("table-foodseg-efficientnet-lite0-s32", "--backbone efficientnet-lite0-s32 --path FOLDER"),
+        (
+            "figure-clustering-4shapes-n6-bfloat16",
+            "figure-clustering --run runs/reproduce/4shapes-n6-bfloat16",
+        ),
+    ],
+)
+def test_the_page_shows_the_command_that_makes_the_whole_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    """Not the last of several that made it row by row."""
+    record = committed(name) | {"command": "the last one"}
+    study = record["study"]
+    rows = tuple(case for case in WHOLE[study].cases if "foodseg" not in name or case.baseline)
+    monkeypatch.setitem(STUDIES, study, dataclasses.replace(WHOLE[study], cases=rows))
+    assert shown_command(record, tmp_path / "found").endswith(words)
+
+
+def test_the_command_of_a_table_that_lacks_rows_names_those_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = committed("table-dsprites-clevr-x0.1")
+    monkeypatch.setitem(STUDIES, "table-dsprites-clevr", WHOLE["table-dsprites-clevr"])
+    rows = "--cases multi-dsprites-complex multi-dsprites-rotating"
+    assert shown_command(record, tmp_path / "found").endswith(f"--precision bfloat16 {rows}")
+    record["left_out"] |= {
+        case.label: "not here" for case in WHOLE["table-dsprites-clevr"].cases[2:]
+    }
+    assert "--cases" not in shown_command(record, tmp_path / "found")
+
+
+def test_a_figure_of_a_study_s_own_run_says_what_trains_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = committed("figure-clustering-4shapes-n6-bfloat16")
+    monkeypatch.setitem(STUDIES, "table-4shapes", WHOLE["table-4shapes"])
+    shown_command(record, tmp_path / "found")
+    said = "Its run is trained by `rotating-features reproduce table-4shapes --cases 4shapes-n6"
+    assert f"{said} --precision bfloat16`." in page(tmp_path / "found")
+    shown_command(record | {"given": "runs/mine"}, tmp_path / "found")
+    assert "Its run" not in page(tmp_path / "found")
+
+
+def test_the_page_says_which_commits_were_changed(tmp_path: Path) -> None:
+    record = committed("table-4shapes")
+    record["cases"] = [case | {"commit": "0123456789+"} for case in record["cases"]]
+    shown_command(record, tmp_path / "found")
+    assert "commit 0123456+, NVIDIA H200" in page(tmp_path / "found")
 
 
 def test_pictures_show_the_models_there_are_and_never_fewer_than_before(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rotating_features.data import PHOTOGRAPHS, Split, npz_name, write_npz
 from rotating_features.data.fetch import FILES, fetch
 from rotating_features.experiments.build import check_options, make_dataset
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
+from rotating_features.experiments.folders import check_writable
 from rotating_features.experiments.photo_pictures import photo_sheet
 from rotating_features.experiments.photo_run import OPTIONS
 from rotating_features.experiments.pictures import COLUMNS, first_images
@@ -51,6 +52,7 @@ def data_command(argv: list[str]) -> int:
             f"{', '.join(there)} exists already.\n  Remove it first, or write to another --out."
         )
     datasets = {split: make_dataset(config, split) for split in paths}
+    check_writable(args.out)
     with Progress(console=console) as bar:
         for split, path in paths.items():
             dataset = datasets[split]
@@ -62,6 +64,8 @@ def data_command(argv: list[str]) -> int:
 
 def _draw(config: DataConfig, path: Path) -> int:
     """Images, depth where there is any, objects and classes."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"--picture should be a PNG, as FILE.png, got {path}.")
     if path.exists():
         raise InputError(f"{path} exists already.\n  Remove it first, or draw another --picture.")
     if config.dataset in PHOTOGRAPHS:
@@ -94,6 +98,7 @@ def _fetch(dataset: str, out: Path) -> int:
         )
     if name not in FILES:
         raise InputError(f"{dataset} is drawn, so there is nothing to fetch. Leave --fetch.")
+    check_writable(out)
     with Progress(*Progress.get_default_columns(), DownloadColumn(), console=console) as bar:
         for file in FILES[name]:
             task = bar.add_task(file.name, total=file.size)

@@ -13,7 +13,8 @@ from rotating_features._files import replacing
 from rotating_features.arguments import ReproduceArgs
 from rotating_features.commands.screen import PROG, console, unknown
 from rotating_features.experiments import show
-from rotating_features.experiments.folders import find_runs, read_run
+from rotating_features.experiments.config import check_seeds
+from rotating_features.experiments.folders import check_writable, find_runs, read_run
 from rotating_features.experiments.four_shapes_studies import sweep
 from rotating_features.experiments.page import INTRODUCTION, page, plots
 from rotating_features.experiments.plan import Plan, is_here, known_cases, result_path
@@ -38,8 +39,7 @@ def reproduce_command(argv: list[str]) -> int:
         return _write_page(args)
     if args.name not in {**STUDIES, **THEORY}:
         raise InputError(unknown("study", args.name, [*STUDIES, *THEORY, "page"]))
-    if not args.seeds or len(set(args.seeds)) < len(args.seeds) or min(args.seeds) < 0:
-        raise InputError(f"seeds should be different numbers from 0 on, got {[*args.seeds]}.")
+    check_seeds(args.seeds)
     device = pick_device(args.device)
     if args.name in THEORY:
         if args.scale != 1 or any((args.images, args.path, args.run, args.backbone, args.cases)):
@@ -51,6 +51,7 @@ def reproduce_command(argv: list[str]) -> int:
             raise InputError(
                 f"{args.name} has seeds and a precision of its own. Leave --seeds and --precision."
             )
+        check_writable(args.out)
         console.print("Seconds on a GPU, up to a minute or two on a CPU.")
         path, drawn = THEORY[args.name](args.out, ["reproduce", *argv], device)
         console.print("Written:", f"  {path}", *_save({args.name: drawn}, args.out), sep="\n")
@@ -77,6 +78,7 @@ def reproduce_command(argv: list[str]) -> int:
     console.print(f"{study.title} ({study.source})", style="bold")
     path = result_path(args.name, plan, args.out)
     console.print(cost(study, plan, known_cases(path, study, plan)))
+    check_writable(args.out)
     record = run_study(
         args.name, study, plan, out=args.out, argv=["reproduce", *argv], console=console
     )
@@ -97,18 +99,32 @@ def reproduce_command(argv: list[str]) -> int:
 def _write_page(args: ReproduceArgs) -> int:
     if args != ReproduceArgs(name="page", out=args.out):
         raise InputError("page shows what is in --out. Leave the other options.")
-    ours = INTRODUCTION.partition(" from ")[0]
-    if PAGE.exists() and not PAGE.read_text(errors="replace").startswith(ours):
-        raise InputError(
-            f"{PAGE} would be overwritten, and it is not from here.\n"
-            "  Move it away, or make the page in another folder."
-        )
+    where = os.path.relpath(args.out, PAGE.parent)
+    _check_page(where)
     drawn = _save(plots(args.out), args.out)  # first: the page shows the pictures there are
-    text = page(args.out, where=os.path.relpath(args.out, PAGE.parent))
+    text = page(args.out, where=where)
     with replacing(PAGE) as partial:
         partial.write_text(text)
     console.print("Written:", f"  {PAGE}", *drawn, sep="\n", soft_wrap=True)
     return 0
+
+
+def _check_page(where: str) -> None:
+    """A page may be replaced that was made of the results in the same folder."""
+    ours = INTRODUCTION.partition("(../results)")[0]
+    if not PAGE.exists():
+        return
+    text = PAGE.read_text(errors="replace")
+    if not text.startswith(ours):
+        problem = "is not from here"
+    elif not text.startswith(f"{ours}({where})"):
+        problem = f"shows another folder than {os.path.normpath(PAGE.parent / where)}"
+    else:
+        return
+    raise InputError(
+        f"{PAGE} would be overwritten, and it {problem}.\n"
+        "  Move it away, or make the page in another folder."
+    )
 
 
 def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]:
@@ -119,10 +135,10 @@ def _of_run(args: ReproduceArgs, study: Study, plan: Plan) -> tuple[Study, Plan]
     runs = [read_run(folder) for folder in find_runs(args.run)]
     if not runs:
         raise InputError(f"There is no run at {args.run}.\n  See: {PROG} list")
-    if args.scale != 1 or args.path or args.precision != "auto" or args.cases:
-        raise InputError(
-            "--run takes a run as it is. Leave --scale, --path, --precision and --cases."
-        )
+    as_it_is = ReproduceArgs(name=args.name)
+    for option in ("scale", "seeds", "path", "precision", "cases"):
+        if getattr(args, option) != getattr(as_it_is, option):
+            raise InputError(f"--run takes a run as it is. Leave --{option}.")
     wanted = runs[0].experiment.train.steps
     if any(steps_done(run.folder) < wanted for run in runs):
         raise InputError(

@@ -12,6 +12,7 @@ from rotating_features.arguments import Preset, TrainArgs
 from rotating_features.commands.screen import PROG, console, unknown, without_help
 from rotating_features.data import PHOTOGRAPHS
 from rotating_features.experiments import EXPERIMENTS, report
+from rotating_features.experiments.config import check_seeds
 from rotating_features.experiments.folders import find_runs, open_runs, read_run
 from rotating_features.experiments.photo_run import check_memory
 from rotating_features.experiments.photographs import with_side
@@ -58,8 +59,7 @@ def _parse_train(argv: list[str]) -> TrainArgs:
     """The arguments, on top of the preset's settings or, to resume, of the run's own."""
     prog = f"{PROG} train"
     asked = tyro.cli(TrainArgs, args=without_help(argv), prog=prog)
-    if not asked.seeds or len(set(asked.seeds)) < len(asked.seeds) or min(asked.seeds) < 0:
-        raise InputError(f"seeds should be different numbers from 0 on, got {[*asked.seeds]}.")
+    check_seeds(asked.seeds)
     if asked.experiment not in EXPERIMENTS:
         raise InputError(unknown("experiment", asked.experiment, EXPERIMENTS))
     folder = asked.runs / (asked.name or asked.experiment)

@@ -51,10 +51,7 @@ def pack(
         if progress is not None:
             progress(done + 1)
     if not kept:
-        raise InputError(
-            f"None of {len(names)} images can be used"
-            + (f"; the first: {problems[0].problem}" if problems else ".")
-        )
+        raise _none(problems)
     heights, widths = torch.tensor(sizes, dtype=torch.int64).unbind(1)
     return Packed(
         torch.frombuffer(pixels, dtype=torch.uint8).view(-1, 3),
@@ -64,6 +61,29 @@ def pack(
         side=side,
         problems=problems,
     )
+
+
+def check_any(images: Images) -> None:
+    """Raise ``InputError`` if :func:`pack` would find none that it can use."""
+    problems: list[Problem] = []
+    for index in range(len(images)):
+        if (problem := _problem(images, index)) is None:
+            return
+        problems.append(problem)
+    raise _none(problems)
+
+
+def _problem(images: Images, index: int) -> Problem | None:
+    try:
+        images.image(index)
+    except InputError as error:
+        return Problem(images.name(index), str(error))
+    return None
+
+
+def _none(problems: list[Problem]) -> InputError:
+    first = f"; the first: {problems[0].problem}" if problems else "."
+    return InputError(f"None of {len(problems)} images can be used{first}")
 
 
 def _fitted(images: Images, index: int, side: int, how: How, memory: Memory) -> Tensor | Problem:

@@ -12,7 +12,7 @@ from rotating_features._check import InputError, check_shape
 from rotating_features.data.memory import Memory
 from rotating_features.data.photographs import Photograph, Photographs
 from rotating_features.data.sample import IGNORE
-from rotating_features.data.workers import in_order
+from rotating_features.data.workers import Problem, in_order
 from rotating_features.evaluate.cluster import count_clusters
 from rotating_features.evaluate.photo_protocols import (
     PhotoProtocol,
@@ -58,7 +58,7 @@ def score_photographs(
     device: torch.device | str = "cpu",
     workers: int = 4,
     kept: dict[int, Prepared] | None = None,
-    skip_broken: bool = False,
+    left_out: list[Problem] | None = None,
 ) -> Iterator[dict[str, dict[str, Tensor]]]:
     """Scores of every photograph, a batch at a time; the last may be smaller, none is dropped.
 
@@ -73,7 +73,8 @@ def score_photographs(
         workers: Threads that read photographs while others are scored; up to two batches ahead.
         kept: Prepared photographs by index, which are not read again; those that are read are
             added. Pass the same dict, empty at first, to all calls of one dataset and protocol.
-        skip_broken: Whether photographs that cannot be read are passed over, not an error.
+        left_out: Photographs that cannot be read are passed over and added here; without such a
+            list the first is an error.
 
     Yields:
         ``{protocol: {score: (b,) tensor}}`` with the scores asked for, ``clusters``, and
@@ -88,7 +89,7 @@ def score_photographs(
             f"batch_size and workers should be at least 1, got {batch_size}, {workers}."
         )
     total = len(photographs) if images is None else min(images, len(photographs))
-    prepare = partial(_prepare, photographs, protocol, kept, skip_broken, Memory())
+    prepare = partial(_prepare, photographs, protocol, kept, left_out, Memory())
     items = in_order(total, prepare, workers, ahead=2 * batch_size)
     for which, batch in _batches(items, batch_size):
         x, instances, classes = (part.to(device) for part in batch)
@@ -108,7 +109,7 @@ def _prepare(
     photographs: Photographs,
     protocol: PhotoProtocol,
     kept: dict[int, Prepared] | None,
-    skip_broken: bool,
+    left_out: list[Problem] | None,
     memory: Memory,
     index: int,
 ) -> Prepared | None:
@@ -117,10 +118,11 @@ def _prepare(
     with memory.take(photographs.pixels(index)):
         try:
             photograph = photographs[index]
-        except InputError:
-            if skip_broken:
-                return None
-            raise
+        except InputError as error:
+            if left_out is None:
+                raise
+            left_out.append(Problem(photographs.name(index), str(error)))
+            return None
         instances, classes = (mask.to(torch.int16) for mask in prepare_masks(photograph, protocol))
         done = Prepared(prepare_image(photograph.image, protocol), instances, classes)
         del photograph  # before its room is given back

@@ -1,6 +1,7 @@
 """Settings of an experiment: at once the config file, the command line and its help."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -28,6 +29,9 @@ DatasetName = Literal[
 ]
 Precision = Literal["auto", "float32", "bfloat16"]
 ModelKind = Literal["rotating", "complex", "standard", "classifier"]
+
+SEED_END = 2**63
+"""Seeds lie below, as all whole numbers of 64 bits with a sign do; torch takes hardly more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,8 @@ class DataConfig:
     one of photographs."""
 
     def __post_init__(self) -> None:
+        if not 0 <= self.seed < SEED_END:
+            raise InputError(f"seed should be at least 0 and below 2^63, got {self.seed}.")
         if self.crops is not None and not 1 <= self.crops <= 1_000:
             raise InputError(f"crops should lie between 1 and 1,000, got {self.crops}.")
 
@@ -166,6 +172,15 @@ class Experiment:
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+
+def check_seeds(seeds: Sequence[int]) -> None:
+    """Raise ``InputError`` unless a model can be trained for each of them."""
+    fit = all(0 <= seed < SEED_END for seed in seeds)
+    if not seeds or len(set(seeds)) < len(seeds) or not fit:
+        raise InputError(
+            f"seeds should be different numbers from 0 on and below 2^63, got {[*seeds]}."
+        )
 
 
 def turns(model: ModelConfig) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rotating_features._check import InputError
 from rotating_features._files import SUFFIX, replacing
@@ -35,6 +36,19 @@ class Run:
     @property
     def title(self) -> str:
         return f"{self.name}, seed {self.seed}"
+
+
+def check_writable(folder: Path) -> None:
+    """Make the folder; raise ``InputError``, before long work, if nothing can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{folder} should be a folder that can be written, but is not: {error.strerror}.\n"
+            "  Choose another --out."
+        ) from error
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The page of results, made from the files of results alone."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 from rotating_features._check import InputError
 from rotating_features.experiments.config import differences, from_dict
 from rotating_features.experiments.plan import short_name
+from rotating_features.experiments.provenance import machine_name, short, study_command
 from rotating_features.experiments.report import METRICS, cell
 from rotating_features.experiments.show import figure, heading, origin, tables
 from rotating_features.experiments.studies import STUDIES
@@ -36,7 +38,7 @@ OF_THE_CALL = {
 """Settings that the command's options and the machine decide, or that say what else was scored."""
 
 NEEDED = {
-    "study": {"title", "source", "command", "commit", "hardware", "cases", "left_out", "scale"},
+    "study": {"title", "source", "hardware", "seeds", "cases", "left_out", "scale"},
     "theory": {"command", "commit", "hardware", "device"},
     "experiment": {"seeds", "scores"},
 }
@@ -69,35 +71,25 @@ def plots(folder: Path) -> dict[str, Figure]:
 
 def _section(name: str, record: dict[str, Any], study: Study, folder: Path, where: str) -> str:
     first, *others = tables(record, study)
-    seconds = sum(case["training_seconds_in_all"] for case in record["cases"])
-    commits = list(dict.fromkeys(case["commit"][:7] for case in record["cases"]))
-    machines = dict.fromkeys(_machine(record | case) for case in record["cases"])
-    origins = ", ".join([*commits, *machines])
+    there, absent = _rows(record, study)
     lines = [
         f"## {heading(record)}",
         "",
         f"The paper: {study.says[0].lower()}{study.says[1:]}",
         "",
-        f"`{record['command']}`, commit{'s'[: len(commits) > 1]} {origins}, "
-        f"{f'{_time(seconds)} of training' if seconds else 'scoring alone'}.",
+        f"`{study_command(record, there if absent else ())}`, {_made(record)}.",
         "",
         *_markdown(first.head, first.rows),
     ]
     for other in others:
         lines += ["", f"{other.says}:", "", *_markdown(other.head, other.rows)]
-    there = {case["run"] for case in record["cases"]}
     if said := origin(record):
         lines += ["", said]
-        own = short_name(record["backbone"].partition(" (")[0])
-        there |= {run.removesuffix(f"-{own}") for run in there}
-    if not record.get("given"):
+    if record.get("given"):
+        lines += _of_run(record)
+    else:
         lines += _since_changed(record, study)
-    absent = [
-        case.slug
-        for case in study.cases
-        if case.slug not in there and case.label not in record["left_out"]
-    ]
-    if absent and not record.get("given"):
+    if absent:
         lines += ["", f"Not run: {', '.join(absent)}."]
     for label, why in record["left_out"].items():
         lines += ["", f"{label} is left out: {why}"]
@@ -105,6 +97,48 @@ def _section(name: str, record: dict[str, Any], study: Study, folder: Path, wher
         if (folder / picture).exists():
             lines += ["", f"![{record['title']}]({where}/{picture})"]
     return "\n".join([*lines, ""])
+
+
+def _made(record: dict[str, Any]) -> str:
+    """At which commits, on what and for how long a study's rows were trained and scored."""
+    cases, scored = record["cases"], dict[str, list[str]]()
+    commits = list(dict.fromkeys(short(case["commit"]) for case in cases))
+    machines = dict.fromkeys(machine_name({"hardware": record["hardware"]} | c) for c in cases)
+    for case in cases:
+        if other := case.get("scored_on"):
+            scored.setdefault(machine_name(other), []).append(case["run"])
+    scorers = [
+        f"{'' if len(runs) == len(cases) else ', '.join(runs) + ' '}scored on {name}"
+        for name, runs in scored.items()
+    ]
+    seconds = sum(case["training_seconds_in_all"] for case in cases)
+    took = f"{_time(seconds)} of training" if seconds else "scoring alone"
+    return f"commit{'s'[: len(commits) > 1]} {', '.join([*commits, *machines, took, *scorers])}"
+
+
+def _rows(record: dict[str, Any], study: Study) -> tuple[list[str], list[str]]:
+    """The names of a study's rows that were run, and of those that nobody asked for yet."""
+    if record.get("given"):
+        return [], []
+    own = short_name((record.get("backbone") or "").partition(" (")[0])
+    found = {case["run"].removesuffix(f"-{own}") for case in record["cases"]}
+    there = [case.slug for case in study.cases if case.slug in found]
+    others = [c for c in study.cases if c.slug not in found and c.label not in record["left_out"]]
+    return there, [case.slug for case in others]
+
+
+def _of_run(record: dict[str, Any]) -> list[str]:
+    """What trains the run that a figure is of, if it is a study's own."""
+    for name, study in STUDIES.items():
+        for case in study.cases:
+            lengths = rf"runs/reproduce/{case.slug}(?:-x([\d.e-]+))?(?:-(float32|bfloat16))?"
+            if found := re.fullmatch(lengths, record["given"]):
+                scale, precision = found.groups()
+                table = {"study": name, "scale": float(scale or 1), "seeds": record["seeds"]}
+                command = study_command(table | {"cases": []}, [case.slug])
+                command += f" --precision {precision}" if precision else ""
+                return ["", f"Its run is trained by `{command}`."]
+    return []
 
 
 def _since_changed(record: dict[str, Any], study: Study) -> list[str]:
@@ -124,13 +158,11 @@ def _since_changed(record: dict[str, Any], study: Study) -> list[str]:
     ]
 
 
-def _machine(record: dict[str, Any]) -> str:
-    return record["hardware"]["gpu" if record["device"] == "cuda" else "cpu"]
-
-
 def _theory(name: str, title: str, record: dict[str, Any], where: str) -> str:
     took = f", {_time(record['seconds'])}" if "seconds" in record else ""
-    origin = f"`{record['command']}`, commit {record['commit'][:7]}, {_machine(record)}{took}."
+    origin = (
+        f"`{record['command']}`, commit {short(record['commit'])}, {machine_name(record)}{took}."
+    )
     return "\n".join([f"## {title}", "", origin, "", f"![{title}]({where}/{name}.png)", ""])
 
 

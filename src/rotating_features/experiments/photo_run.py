@@ -1,7 +1,6 @@
 """What runs on photographs do otherwise: crops, a backbone, scores under protocols of their own."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -9,9 +8,8 @@ from rich.progress import Progress
 from torch import Tensor
 
 from rotating_features._check import InputError
-from rotating_features._files import replacing
 from rotating_features.data import PHOTOGRAPHS, PhotographFiles, Split
-from rotating_features.data.packing import pack
+from rotating_features.data.packing import check_any, pack
 from rotating_features.data.resize import check_resize
 from rotating_features.data.workers import Problem
 from rotating_features.evaluate import cluster
@@ -21,6 +19,7 @@ from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.evaluate.photographs import Prepared, score_photographs
 from rotating_features.experiments.build import build_autoencoder, check_options
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
+from rotating_features.experiments.left_out import say_left_out
 from rotating_features.experiments.study import Baseline
 from rotating_features.features import (
     Backbone,
@@ -43,7 +42,6 @@ SCORES: dict[str, tuple[str, ...]] = {
 """What a dataset's masks allow to be scored."""
 OPTIONS = {"side", "resize", "crops"}
 """What can be said of photographs but for where they are."""
-LEFT_OUT = "left-out.json"
 BATCH = 32
 BLOCKS = {"pascal-voc": 6, "foodseg103": 5}
 """Of the block masks: as many as give the paper's scores; it does not say."""
@@ -97,6 +95,7 @@ def check_photographs(experiment: Experiment) -> int:
     check_resize(data.side, data.resize)
     open_photographs(data, "test")
     images = open_photographs(data, "train")
+    check_any(images)
     Batches(len(images), batch_size=experiment.train.batch_size, seed=0, draws=True)
     if model.kind == "classifier":
         raise InputError("Photographs come without classes to learn from, got kind=classifier.")
@@ -134,9 +133,7 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
             how=data.resize,
             progress=lambda done: bar.update(task, completed=done),
         )
-        for problem in packed.problems:
-            said = problem.problem.encode(errors="replace").decode()  # names may be no text
-            bar.console.print(f"Left out: {said}", soft_wrap=True)
+        say_left_out(packed.problems, bar.console)
     return PhotoFeed(
         packed,
         device,
@@ -145,15 +142,6 @@ def make_feed(experiment: Experiment, backbone: Backbone | None, device: torch.d
         quarter_turns=data.dataset == "foodseg103",
         crops=data.crops,
     )
-
-
-def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:
-    """Write into a run's folder which photographs it could not use, and why, if there are any."""
-    path = folder / LEFT_OUT
-    path.unlink(missing_ok=True)
-    if problems:
-        with replacing(path) as partial:
-            partial.write_text(json.dumps([each._asdict() for each in problems], indent=2) + "\n")
 
 
 Batch = dict[str, dict[str, Tensor]]
@@ -168,13 +156,18 @@ def score_photo_model(
     split: Split = "test",
     images: int | None = None,
     kept: Kept | None = None,
+    left_out: list[Problem] | None = None,
 ) -> Iterator[Batch]:
     """Scores of photographs under each protocol, a batch at a time; see ``score_photographs``.
 
     ``kept`` holds prepared photographs by protocol, for those who score the same ones again. Files
-    of a folder that are no images are passed over, as in training; a published split is scored as a
-    whole or not at all.
+    of a folder that are no images are passed over, as in training, and put into ``left_out``; a
+    published split is scored as a whole or not at all.
     """
+    if data.dataset != "folder":
+        left_out = None
+    elif left_out is None:
+        left_out = []
     photographs = open_photographs(data, split)
     device = next(model.parameters()).device
     for name in settings.protocols:
@@ -187,8 +180,17 @@ def score_photo_model(
             scores=SCORES[data.dataset],
             device=device,
             kept=None if kept is None else kept.setdefault(name, {}),
-            skip_broken=data.dataset == "folder",
+            left_out=left_out,
         )
+
+
+def names_of_tests(data: DataConfig) -> list[str]:
+    """The names of the test photographs, by which they are known again where they have moved."""
+    photographs = open_photographs(data, "test")
+    names = (Path(photographs.name(index)) for index in range(len(photographs)))
+    top = Path(data.path or "")
+    inside = (path.relative_to(top) if path.is_relative_to(top) else path for path in names)
+    return [path.as_posix().encode(errors="replace").decode() for path in inside]
 
 
 def protocol_name(name: str, data: DataConfig) -> str:

@@ -1,5 +1,6 @@
-"""Where a claimed number comes from: what every file of results begins with."""
+"""Where a claimed number comes from: which command, which code, which machine."""
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 import torch
 
+from rotating_features._check import InputError
 from rotating_features._commit import commit
+from rotating_features._files import replacing
 from rotating_features._version import __version__
 from rotating_features.experiments.config import Experiment, to_dict
 from rotating_features.machine import describe
@@ -16,6 +19,10 @@ PLACES = ("--runs", "--out")
 """Options that say where files go, which is no part of what was done."""
 DATA = ("--path", "--data.path")
 """Options that say where data lie: of those only the folder's own name tells others anything."""
+SEEDS = (0, 1, 2, 3)
+"""Those of ``reproduce``, unless others are asked for."""
+MACHINE_FILE = "machine.json"
+"""In a seed's folder: what it was trained on."""
 
 
 def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
@@ -27,12 +34,76 @@ def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
         'rotating-features train 4shapes --data.path 4shapes'
     """
     return {
-        "command": "rotating-features " + shlex.join(_for_others(argv)),
+        "command": _command(argv),
         "commit": commit(),
         "version": __version__,
-        "device": device.type,
-        "hardware": describe(),
+        **machine(device),
     }
+
+
+def study_command(record: dict[str, Any], only: Sequence[str] = ()) -> str:
+    """The command that makes a study's table, which several calls may have made row by row.
+
+    ``only`` are the rows' names, if the table has not all of them. Which folder has the photographs
+    is for the reader to fill in.
+    """
+    cases, given, backbone = record["cases"], record.get("given"), record.get("backbone")
+    words = ["reproduce", record["study"]]
+    if record["scale"] != 1:
+        words += ["--scale", f"{record['scale']:g}"]
+    if not given and tuple(record["seeds"]) != SEEDS:
+        words += ["--seeds", *map(str, record["seeds"])]
+    precisions = {c["settings"]["train"]["precision"] for c in cases if c["training_seconds"]}
+    if len(precisions) == 1:
+        words += ["--precision", *precisions]
+    if record.get("images") is not None:
+        words += ["--images", str(record["images"])]
+    if backbone is not None:
+        words += ["--backbone", backbone.partition(" (")[0]]
+    if given:
+        words += ["--run", given]
+    elif any(case["settings"]["data"]["path"] for case in cases):
+        words += ["--path", "FOLDER"]
+    return _command([*words, "--cases", *only] if only else words)
+
+
+def short(commit: str) -> str:
+    """A commit as people read it, with its + if files differed from it."""
+    return commit[:7] + "+" * commit.endswith("+")
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """The device at hand, and what it is part of."""
+    return {"device": device.type, "hardware": describe()}
+
+
+def machine_name(found: dict[str, Any]) -> str:
+    """Which GPU or processor did the work; where no device is named, the GPU if there is one."""
+    hardware = found["hardware"]
+    usual = "cpu" if hardware["gpu"] == "none" else "cuda"
+    return hardware["gpu" if found.get("device", usual) == "cuda" else "cpu"]
+
+
+def note_machine(folder: Path, device: torch.device) -> None:
+    """Leave word in a seed's folder of what it is trained on: it may be scored elsewhere."""
+    with replacing(folder / MACHINE_FILE) as partial:
+        partial.write_text(json.dumps(machine(device), indent=2) + "\n")
+
+
+def noted_machine(folder: Path) -> dict[str, Any] | None:
+    """What the seed in the folder was trained on; None if an older version trained it."""
+    path = folder / MACHINE_FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text())
+        machine_name(found)
+        return found
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} should say what the run was trained on, but is damaged: {error!r}.\n"
+            "  Remove it; the machine that scores is then named."
+        ) from error
 
 
 def settings_for_others(experiment: Experiment) -> dict[str, Any]:
@@ -46,6 +117,10 @@ def settings_for_others(experiment: Experiment) -> dict[str, Any]:
         settings["data"]["path"] = _name(path)
     settings["evaluate"]["feature_cache"] = None
     return settings
+
+
+def _command(argv: Sequence[str]) -> str:
+    return "rotating-features " + shlex.join(_for_others(argv))
 
 
 def _for_others(argv: Sequence[str]) -> Iterator[str]:

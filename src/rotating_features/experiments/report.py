@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,13 @@ from rotating_features.experiments import scores
 from rotating_features.experiments.config import Experiment, turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
 from rotating_features.experiments.paper import Claim
-from rotating_features.experiments.provenance import provenance, settings_for_others
+from rotating_features.experiments.provenance import (
+    machine,
+    machine_name,
+    noted_machine,
+    provenance,
+    settings_for_others,
+)
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.features import about
 from rotating_features.train.checkpoint import read_metrics, steps_done
@@ -63,15 +69,13 @@ def record(
     runs: list[Run], summary: dict[str, dict[str, Any]], argv: list[str], device: torch.device
 ) -> dict[str, Any]:
     """All that a claimed number needs: what was run, on what, and what came out."""
-    seconds = [training_seconds(run.folder) for run in runs]
     backbone = runs[0].experiment.model.backbone
     return {
         "experiment": runs[0].name,
         "preset": runs[0].preset,
         **provenance(argv, device),
         "seeds": [run.seed for run in runs],
-        "training_seconds": seconds,
-        "training_seconds_in_all": seconds_in_all(seconds, device),
+        **training(runs, device),
         "settings": settings_for_others(runs[0].experiment),
         "backbone": None if backbone is None else about(backbone),
         "protocols": scores.describe_protocols(
@@ -158,9 +162,35 @@ def cell(name: str, values: dict[str, Any] | None) -> str:
     return form.format(values["mean"]) + sem
 
 
-def seconds_in_all(seconds: list[float], device: torch.device) -> float:
+def worse(metric: str, ours: dict[str, Any], claim: dict[str, Any] | None) -> bool:
+    """Whether our mean is worse than the paper's by more than two of its standard errors."""
+    if claim is None or metric == "iou_random":  # a baseline has no better or worse
+        return False
+    sign, digits = (-1, 9) if metric == "mse" else (1, 3)  # as many as the paper prints
+    return sign * (claim["mean"] - round(ours["mean"], digits)) > 2 * (claim["sem"] or 0) + 1e-9
+
+
+def training(runs: Sequence[Run], device: torch.device) -> dict[str, Any]:
+    """On which machine the runs were trained, and for how long, in seconds.
+
+    ``device`` is the one that scores. It stands under ``scored_on`` if the runs say that another
+    one trained them, and counts as the one that did if they do not say.
+    """
+    here = machine(device)
+    trained = next(filter(None, (noted_machine(run.folder) for run in runs)), here)
+    elsewhere = machine_name(trained) != machine_name(here)
+    seconds = [training_seconds(run.folder) for run in runs]
+    return {
+        **trained,
+        **({"scored_on": here} if elsewhere else {}),
+        "training_seconds": seconds,
+        "training_seconds_in_all": seconds_in_all(seconds, trained["device"]),
+    }
+
+
+def seconds_in_all(seconds: list[float], device: str) -> float:
     """On a GPU models train side by side, so the time of one is the time of its group."""
-    if device.type != "cuda":
+    if device != "cuda":
         return sum(seconds)
     groups = range(0, len(seconds), SIDE_BY_SIDE)
     return sum(max(seconds[start : start + SIDE_BY_SIDE]) for start in groups)

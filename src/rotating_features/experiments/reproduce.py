@@ -40,14 +40,13 @@ from rotating_features.experiments.plan import (
     place,
     result_path,
 )
-from rotating_features.experiments.provenance import provenance, settings_for_others
+from rotating_features.experiments.provenance import provenance, settings_for_others, short
 from rotating_features.experiments.run import check, check_scoring, evaluate_run, train_runs
 from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
-from rotating_features.machine import describe
 from rotating_features.train.checkpoint import is_finished, steps_done
 
-WHERE = ("commit", "device", "hardware")
+WHERE = ("commit", "device", "hardware", "scored_on")
 """What of a case says where it was found, not what."""
 
 
@@ -121,7 +120,7 @@ def run_study(
         if not plan.wants(case):
             continue
         if is_known(case, plan, found):
-            console.print(f"{case.label}: as found at commit {found[own]['commit'][:7]}")
+            console.print(f"{case.label}: as found at commit {short(found[own]['commit'])}")
         elif (problem := missing(case, plan)) is not None:
             console.print(f"{case.label} is left out: {problem}", soft_wrap=True)
             left_out[own] = problem.splitlines()[0]
@@ -178,8 +177,7 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
             data = None if trial.data is None else plan.data(case, trial.data)
             rows = [_scored(run, evaluate, plan.device, data) for run in runs]
             trials.append({"label": trial.label, "x": trial.x, "scores": report.summarise(rows)})
-    seconds = [report.training_seconds(run.folder) for run in runs] if ours else []
-    return _found(case, plan, summary, trials, seconds)
+    return _found(case, plan, summary, trials, runs if ours else [])
 
 
 def _run_baseline(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
@@ -204,18 +202,15 @@ def _found(
     plan: Plan,
     summary: dict[str, Any],
     trials: list[dict[str, Any]],
-    seconds: list[float],
+    trained: list[Run],
 ) -> dict[str, Any]:
     return {
         **place(case),
         "run": plan.name(case),
         "commit": commit(),
-        "device": plan.device.type,
-        "hardware": describe(),
+        **report.training(trained, plan.device),
         "settings": settings_for_others(settings := plan.settings(case)),
         "protocols": scores.describe_protocols(settings.data, settings.evaluate),
-        "training_seconds": seconds,
-        "training_seconds_in_all": report.seconds_in_all(seconds, plan.device),
         "scores": summary,
         "trials": trials,
     }
@@ -248,14 +243,6 @@ def _scored(
         return rows
     evaluate_run(run, evaluate, device, data=data)
     return there()  # as the file has them, lest a digit change when they are read again
-
-
-def worse(metric: str, ours: dict[str, Any], claim: dict[str, Any] | None) -> bool:
-    """Whether our mean is worse than the paper's by more than two of its standard errors."""
-    if claim is None or metric == "iou_random":  # a baseline has no better or worse
-        return False
-    sign, digits = (-1, 9) if metric == "mse" else (1, 3)  # as many as the paper prints
-    return sign * (claim["mean"] - round(ours["mean"], digits)) > 2 * (claim["sem"] or 0) + 1e-9
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:

@@ -6,27 +6,31 @@ from functools import partial
 from typing import Any
 
 import torch
+from rich import get_console
 from rich.progress import track
 
 from rotating_features._check import InputError
 from rotating_features._commit import commit
 from rotating_features.data import PHOTOGRAPHS, SPLITS, ImageDataset
+from rotating_features.data.workers import Problem
 from rotating_features.evaluate import DEFAULT_PROTOCOL, PHOTO_PROTOCOLS, PROTOCOLS, score
 from rotating_features.evaluate.score import suitable_batch_size
 from rotating_features.experiments import scores
 from rotating_features.experiments.build import make_dataset, make_model
 from rotating_features.experiments.config import DataConfig, EvaluateConfig, Experiment, ModelConfig
 from rotating_features.experiments.folders import Run
+from rotating_features.experiments.left_out import note_left_out, say_left_out
 from rotating_features.experiments.photo_run import (
     Kept,
     check_photographs,
     count_batches,
     make_feed,
     make_photo_model,
-    note_left_out,
+    names_of_tests,
     open_model_backbone,
     score_photo_model,
 )
+from rotating_features.experiments.provenance import note_machine
 from rotating_features.features import Backbone
 from rotating_features.machine import can_compile, pick_compile, pick_precision
 from rotating_features.models import AutoEncoder, OnFeatures, load
@@ -115,6 +119,8 @@ def train_runs(runs: list[Run], device: torch.device) -> None:
     at_once = SIDE_BY_SIDE if device.type == "cuda" else 1
     for start in range(0, len(runs), at_once):
         group = runs[start : start + at_once]
+        for run in group:
+            note_machine(run.folder, device)
         trainees = [
             Trainee(make(seed=run.seed, device=device), run.folder, run.seed) for run in group
         ]
@@ -170,8 +176,11 @@ def evaluate_run(
     model = load(run.folder, device=device, backbone=backbone)
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
     data = data or run.experiment.data
+    left_out: list[Problem] = []
     if data.dataset in PHOTOGRAPHS:
-        batches = score_photo_model(model, data, settings, images=settings.images)
+        batches = score_photo_model(
+            model, data, settings, images=settings.images, left_out=left_out
+        )
         total = count_batches(data, settings)
     else:
         assert isinstance(model, AutoEncoder)
@@ -187,6 +196,14 @@ def evaluate_run(
         total = -(-min(len(dataset), settings.images or len(dataset)) // batch_size)
     shown = track(batches, f"scoring seed {run.seed}", total=total)
     rows = scores.to_rows(shown, clustering=scores.describe(settings), data=which)
+    say_left_out(left_out, get_console())
+    if not rows:
+        raise InputError(f"None of the {len(left_out)} photographs to score could be read.")
+    if data.dataset in PHOTOGRAPHS:
+        names = names_of_tests(data)
+        rows = [row | {"name": names[row["image"]]} for row in rows]
+        if scores.are_of_others(run.folder, rows):
+            rows = [row | {"data": f"path={data.path}"} for row in rows]
     scores.merge(run.folder, rows, scores.describe_protocols(data, settings))
     return rows
 

@@ -39,7 +39,7 @@ with photographs that have classes, the last three with a classifier. The others
 file."""
 OF_OBJECTS = ("ari_bg", "mbo_i", "mbo_c")
 """Those that an image without objects has no value for."""
-COLUMNS = ("data", "protocol", "clustering", "image", *SCORES)
+COLUMNS = ("data", "protocol", "clustering", "image", "name", *SCORES)
 
 Row = dict[str, Any]
 
@@ -99,6 +99,12 @@ def to_rows(
     return rows
 
 
+def are_of_others(folder: Path, rows: list[Row]) -> bool:
+    """Whether the folder's file has scores of other photographs in the places of these."""
+    names = {row["image"]: row.get("name") for row in read(folder) if not row["data"]}
+    return any(names.get(row["image"]) not in (None, row.get("name")) for row in rows)
+
+
 def merge(folder: Path, rows: list[Row], protocols: dict[str, dict[str, Any]]) -> None:
     """Put ``rows`` into the folder's file; rows of other images or taken in other ways stay.
 
@@ -153,6 +159,7 @@ def _parse(row: dict[str, Any]) -> Row:
         "protocol": row["protocol"],
         "clustering": row["clustering"],
         "image": int(row["image"]),
+        **({"name": row["name"]} if row.get("name") else {}),  # photographs have one
         **{name: float(row[name]) for name in there},
     }
 

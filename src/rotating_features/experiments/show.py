@@ -14,8 +14,7 @@ from rotating_features.experiments.build import make_dataset
 from rotating_features.experiments.photo_pictures import photo_sheet
 from rotating_features.experiments.pictures import first_images, look
 from rotating_features.experiments.plan import Plan
-from rotating_features.experiments.report import METRICS, cell
-from rotating_features.experiments.reproduce import worse
+from rotating_features.experiments.report import METRICS, cell, worse
 from rotating_features.experiments.study import Study
 from rotating_features.models import AutoEncoder, Model, load
 from rotating_features.plots.colors import color_image, color_labels
@@ -70,7 +69,9 @@ def _sweeps(record: Record, study: Study) -> list[Shown]:
                 [f"{x:g}", *(cell(m, scores[x].get(m)) for scores in own.values() for m in metrics)]
                 for x in values
             ]
-            found.append(Shown(_label(case), [study.axis, *names], rows))
+            count = next(iter(own.values()))[values[0]]["images"][0]
+            few = "" if count == main_scores(case["scores"])["images"][0] else _first(count)
+            found.append(Shown(_label(case) + few, [study.axis, *names], rows))
     return found
 
 
@@ -141,7 +142,7 @@ def heading(record: Record) -> str:
     """What the numbers are, in a line."""
     seeds, scale = len(record["seeds"]), record["scale"]
     length = "" if scale == 1 else f", {scale:g} of the paper's steps"
-    few = "" if (count := record.get("images")) is None else f", the first {count:,} test images"
+    few = "" if (count := record.get("images")) is None else _first(count)
     return f"{record['title']} ({record['source']}), {seeds} seed{'s'[: seeds > 1]}{length}{few}"
 
 
@@ -241,6 +242,10 @@ def _photographs(study: Study, plan: Plan) -> Figure | None:
     if not models:
         return None
     return photo_sheet(models, settings.data, settings.evaluate, study.title)
+
+
+def _first(count: int) -> str:
+    return f", the first {count:,} test images"
 
 
 def _label(case: dict[str, Any]) -> str:
