@@ -773,13 +773,25 @@ def test_the_command_of_a_table_that_lacks_rows_names_those_it_has(
     assert "--cases" not in shown_command(record, tmp_path / "found")
 
 
+@pytest.mark.parametrize(
+    ("figure", "study", "words"),
+    [
+        ("4shapes-n6-bfloat16", "table-4shapes", "--cases 4shapes-n6"),
+        (
+            "pascal-rotating-quick-rate-efficientnet-lite0-s32-bfloat16-200-images",
+            "table-pascal",
+            "--seeds 0 1 2 --backbone efficientnet-lite0-s32 --path FOLDER "
+            "--cases pascal-rotating-quick-rate",
+        ),
+    ],
+)
 def test_a_figure_of_a_study_s_own_run_says_what_trains_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: str, study: str, words: str
 ) -> None:
-    record = committed("figure-clustering-4shapes-n6-bfloat16")
-    monkeypatch.setitem(STUDIES, "table-4shapes", WHOLE["table-4shapes"])
+    record = committed(f"figure-clustering-{figure}")
+    monkeypatch.setitem(STUDIES, study, WHOLE[study])
     shown_command(record, tmp_path / "found")
-    said = "Its run is trained by `rotating-features reproduce table-4shapes --cases 4shapes-n6"
+    said = f"Its run is trained by `rotating-features reproduce {study} {words}"
     assert f"{said} --precision bfloat16`." in page(tmp_path / "found")
     shown_command(record | {"given": "runs/mine"}, tmp_path / "found")
     assert "Its run" not in page(tmp_path / "found")

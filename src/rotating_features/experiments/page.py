@@ -129,13 +129,18 @@ def _rows(record: dict[str, Any], study: Study) -> tuple[list[str], list[str]]:
 
 def _of_run(record: dict[str, Any]) -> list[str]:
     """What trains the run that a figure is of, if it is a study's own."""
+    backbone = record["cases"][0]["settings"]["model"]["backbone"]
+    own = re.escape(short_name(backbone or ""))
     for name, study in STUDIES.items():
         for case in study.cases:
-            lengths = rf"runs/reproduce/{case.slug}(?:-x([\d.e-]+))?(?:-(float32|bfloat16))?"
-            if found := re.fullmatch(lengths, record["given"]):
-                scale, precision = found.groups()
+            folder = (
+                rf"runs/reproduce/{case.slug}(-{own})?(?:-x([\d.e-]+))?(?:-(float32|bfloat16))?"
+            )
+            if found := re.fullmatch(folder, record["given"]):
+                other, scale, precision = found.groups()
                 table = {"study": name, "scale": float(scale or 1), "seeds": record["seeds"]}
-                command = study_command(table | {"cases": []}, [case.slug])
+                table |= {"backbone": backbone if other else None, "cases": record["cases"]}
+                command = study_command(table, [case.slug])
                 command += f" --precision {precision}" if precision else ""
                 return ["", f"Its run is trained by `{command}`."]
     return []
