@@ -276,6 +276,32 @@ def test_masks_of_another_image_of_the_same_name_are_left_alone(
     assert contents(out) == before
 
 
+def test_masks_of_an_image_that_is_gone_are_left_alone_too(
+    model, photos: Path, tmp_path: Path
+) -> None:
+    """As when its drive is not plugged in: what has moved has its size and time."""
+    others, out = tmp_path / "others", tmp_path / "out"
+    others.mkdir()
+    Image.new("RGB", (17, 19)).save(others / "00.png")
+    run(model, photos / "00.png", out)
+    before = contents(out)
+    (photos / "00.png").rename(tmp_path / "away.png")
+    with pytest.raises(InputError, match=r"would both be written as 00\.png"):
+        run(model, others, out)
+    assert contents(out) == before
+
+
+def test_a_line_without_masks_is_in_nobodys_way(model, photos: Path, tmp_path: Path) -> None:
+    others, out = tmp_path / "others", tmp_path / "out"
+    others.mkdir()
+    Image.new("RGB", (17, 19)).save(others / "00.png")
+    run(model, photos / "00.png", out)
+    for path in out.glob("00.png.*"):
+        path.unlink()
+    assert skipped(run(model, others, out)) == 0
+    assert [line["width"] for line in read_lines(out / "objects.jsonl")] == [17]
+
+
 def test_an_image_reached_in_another_way_is_no_other_image(
     model, photos: Path, tmp_path: Path, monkeypatch
 ) -> None:

@@ -37,8 +37,8 @@ class Journal:
         sources: Their files, by the same names.
 
     Raises:
-        InputError: If one of these names is that of another image in the report, which is still
-            there; of images that have moved, the line gives way.
+        InputError: If there are masks of another image of one of these names. An image that has
+            moved is the same, by its size and time of change.
     """
 
     def __init__(self, out: Path, wanted: Mapping[str, str], sources: Mapping[str, Path]) -> None:
@@ -75,9 +75,9 @@ class Journal:
             if number != last[name]:
                 continue
             if name in wanted:
-                if os.path.exists(line["image"]):  # noqa: PTH110 (false where one may not look)
+                files = [output(out, Path(name), ending) for ending in OUTPUTS]
+                if any(f.exists() for f in files) and not _has_moved(line, sources[name]):
                     check_same_image(line["image"], sources[name], name)
-                files = (output(out, Path(name), ending) for ending in OUTPUTS)
                 if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
                     continue
                 self.objects[name] = line["objects"]
@@ -95,6 +95,12 @@ class Journal:
             return
         with replacing(self.path) as partial, partial.open("w", encoding="utf-8") as file:
             file.writelines(kept())
+
+
+def _has_moved(line: dict[str, Any], source: Path) -> bool:
+    """Whether the image of a line is no longer in its place, and ``source`` is it by all signs."""
+    gone = not os.path.exists(line["image"])  # noqa: PTH110 (false where one may not look)
+    return gone and line.get("file") == facts_of(source)
 
 
 def check_report(path: Path) -> None:
@@ -137,11 +143,17 @@ def made_from(source: Path, recipe: str) -> str:
     Touched means another size or time of change, as in make and rsync: reading it all to be sure
     would take as long as to segment it.
     """
+    facts = facts_of(source)
+    return "" if facts is None else _digest(recipe, str(source.absolute()), *facts.values())
+
+
+def facts_of(source: Path) -> dict[str, int] | None:
+    """A file's size and time of change; None if it is not to be had."""
     try:
         stat = source.stat()
     except OSError:
-        return ""
-    return _digest(recipe, str(source.absolute()), stat.st_size, stat.st_mtime_ns)
+        return None
+    return {"bytes": stat.st_size, "changed_ns": stat.st_mtime_ns}
 
 
 def recipe(

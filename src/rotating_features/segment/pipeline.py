@@ -19,7 +19,7 @@ from rotating_features.evaluate.discover import ObjectModel, group, look
 from rotating_features.models import Model, OnFeatures
 from rotating_features.segment.blocks import make_blocks
 from rotating_features.segment.files import write_pictures
-from rotating_features.segment.journal import Journal
+from rotating_features.segment.journal import Journal, facts_of
 from rotating_features.segment.load import Loaded, load_image
 from rotating_features.segment.timings import Timings
 
@@ -174,6 +174,7 @@ class Pipeline:
             write_pictures(self.out, task.name, blocks, loaded.picture)
             return {
                 "image": str(task.source.absolute()),  # for runs from elsewhere
+                "file": facts_of(task.source),
                 "name": task.name.as_posix(),
                 "width": w,
                 "height": h,
