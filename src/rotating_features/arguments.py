@@ -15,6 +15,7 @@ from rotating_features.experiments.config import (
     Precision,
     ProtocolName,
 )
+from rotating_features.experiments.plan import RUNS
 from rotating_features.experiments.provenance import SEEDS
 from rotating_features.segment import BATCH
 
@@ -119,7 +120,7 @@ class ReproduceArgs:
     """For studies of photographs: another backbone than the paper's DINO; the result says so."""
     run: Path | None = None
     """For figure-clustering and figure-uncertainty: of this run, not of one on 4Shapes."""
-    runs: Path = Path("runs/reproduce")
+    runs: Path = RUNS
     """Where the models live; studies share them."""
     out: Path = Path("results")
     """Folder for NAME.json and pictures."""

@@ -1,6 +1,7 @@
 """Score runs, and show what there is."""
 
 import dataclasses
+from pathlib import Path
 
 import tyro
 from rich.table import Table
@@ -9,11 +10,15 @@ from rotating_features._check import InputError
 from rotating_features._lock import locked
 from rotating_features.arguments import EvaluateArgs, ListArgs
 from rotating_features.commands.screen import PROG, console, without_help
+from rotating_features.data import PHOTOGRAPHS
 from rotating_features.evaluate import PROTOCOLS
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, report, scores
 from rotating_features.experiments.config import turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
+from rotating_features.experiments.photo_scores import (
+    names_of_tests,
+)
 from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
@@ -37,7 +42,10 @@ def evaluate_command(argv: list[str]) -> int:
         runs = [_moved(run, args.path) for run in runs]
     device = pick_device(args.device)
     with locked(run.folder for run in runs):
-        rows = [evaluate_run(run, settings, device, backbone=args.backbone) for run in runs]
+        mark = "" if args.path is None else _mark_others(runs, args.path)
+        rows = [
+            evaluate_run(run, settings, device, mark=mark, backbone=args.backbone) for run in runs
+        ]
     console.print(report.table(runs, report.summarise(rows)))
     if said := report.features_of(runs[0].experiment):
         console.print(said, soft_wrap=True)
@@ -52,6 +60,16 @@ def _moved(run: Run, path: str) -> Run:
         raise InputError(f"{run.folder} was trained on drawn images. Leave --path.")
     data = dataclasses.replace(run.experiment.data, path=path)
     return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
+
+
+def _mark_others(runs: list[Run], path: str) -> str:
+    """What tells scores at ``path`` from the runs' own; nothing if those are of the same images."""
+    data = runs[0].experiment.data
+    if data.dataset not in PHOTOGRAPHS:
+        return ""
+    names = names_of_tests(data)
+    others = any(scores.are_of_others(run.folder, names) for run in runs)
+    return f"path={Path(path).absolute()}" if others else ""
 
 
 def list_command(argv: list[str]) -> int:

@@ -16,7 +16,7 @@ def say_left_out(problems: Sequence[Problem], console: Console) -> None:
     """Name the photographs that could not be used, and why; each of them once."""
     for problem in dict.fromkeys(problems):
         said = problem.problem.encode(errors="replace").decode()  # names may be no text
-        console.print(f"Left out: {said}", soft_wrap=True)
+        console.print(f"Left out: {said}", soft_wrap=True, markup=False, highlight=False)
 
 
 def note_left_out(folder: Path, problems: Sequence[Problem]) -> None:

@@ -1,15 +1,17 @@
 """The page of results, made from the files of results alone."""
 
+import dataclasses
+import itertools
 import json
-import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import torch
 from matplotlib.figure import Figure
 
 from rotating_features._check import InputError
-from rotating_features.experiments.config import differences, from_dict
-from rotating_features.experiments.plan import short_name
+from rotating_features.experiments.config import Experiment, Precision, differences, from_dict
+from rotating_features.experiments.plan import RUNS, Plan, short_name
 from rotating_features.experiments.provenance import machine_name, short, study_command
 from rotating_features.experiments.report import METRICS, cell
 from rotating_features.experiments.show import figure, heading, origin, tables
@@ -103,8 +105,10 @@ def _made(record: dict[str, Any]) -> str:
     """At which commits, on what and for how long a study's rows were trained and scored."""
     cases, scored = record["cases"], dict[str, list[str]]()
     commits = list(dict.fromkeys(short(case["commit"]) for case in cases))
-    machines = dict.fromkeys(machine_name({"hardware": record["hardware"]} | c) for c in cases)
+    machines = dict[str, None]()
     for case in cases:
+        trained = [{"hardware": record["hardware"]} | case, *case.get("also_trained_on", [])]
+        machines |= dict.fromkeys(map(machine_name, trained))
         if other := case.get("scored_on"):
             scored.setdefault(machine_name(other), []).append(case["run"])
     scorers = [
@@ -128,22 +132,41 @@ def _rows(record: dict[str, Any], study: Study) -> tuple[list[str], list[str]]:
 
 
 def _of_run(record: dict[str, Any]) -> list[str]:
-    """What trains the run that a figure is of, if it is a study's own."""
-    backbone = record["cases"][0]["settings"]["model"]["backbone"]
-    own = re.escape(short_name(backbone or ""))
-    for name, study in STUDIES.items():
-        for case in study.cases:
-            folder = (
-                rf"runs/reproduce/{case.slug}(-{own})?(?:-x([\d.e-]+))?(?:-(float32|bfloat16))?"
-            )
-            if found := re.fullmatch(folder, record["given"]):
-                other, scale, precision = found.groups()
-                table = {"study": name, "scale": float(scale or 1), "seeds": record["seeds"]}
-                table |= {"backbone": backbone if other else None, "cases": record["cases"]}
-                command = study_command(table, [case.slug])
-                command += f" --precision {precision}" if precision else ""
-                return ["", f"Its run is trained by `{command}`."]
+    """What trains the run that a figure is of, if a study would train it so now."""
+    (row,) = record["cases"]
+    settings = from_dict(row["settings"])
+    cases = [(name, case) for name, study in STUDIES.items() for case in study.cases]
+    for (name, case), plan in itertools.product(cases, _plans(settings)):
+        at_home = str(plan.folder(case)) == record["given"]
+        if at_home and not _changes(settings, plan.with_backbone(case.settings)):
+            table = record | {"study": name, "given": None, "backbone": plan.backbone}
+            words = "" if plan.precision == "auto" else f" --precision {plan.precision}"
+            command = study_command(table | {"images": None}, [case.slug])
+            return ["", f"Its run is trained by `{command}{words}`."]
     return []
+
+
+def _plans(settings: Experiment) -> list[Plan]:
+    """In what ways a study may have trained a run at its full length."""
+    usual = Plan(
+        seeds=(),
+        scale=1,
+        precision="auto",
+        images=None,
+        path=None,
+        runs=RUNS,
+        device=torch.device("cpu"),
+    )
+    return [
+        dataclasses.replace(usual, precision=precision, backbone=backbone)
+        for precision in get_args(Precision)
+        for backbone in (None, settings.model.backbone)
+    ]
+
+
+def _changes(then: Experiment, now: Experiment) -> list[str]:
+    """In what the settings of a row differ from those that its study has now."""
+    return [each for each in differences(then, now) if each.split()[0] not in OF_THE_CALL]
 
 
 def _since_changed(record: dict[str, Any], study: Study) -> list[str]:
@@ -153,8 +176,7 @@ def _since_changed(record: dict[str, Any], study: Study) -> list[str]:
     for case in record["cases"]:
         if (settings := now.get(case["run"])) is None:  # on another backbone than the paper's
             continue
-        other = differences(from_dict(case["settings"]), settings)
-        if named := [each for each in other if each.split()[0] not in OF_THE_CALL]:
+        if named := _changes(from_dict(case["settings"]), settings):
             rows.setdefault(", ".join(named), []).append(case["run"])
     return [
         line

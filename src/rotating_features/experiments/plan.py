@@ -30,6 +30,9 @@ from rotating_features.experiments.run import resolve
 from rotating_features.experiments.study import Case, Study, scaled, with_model
 from rotating_features.train.checkpoint import is_finished
 
+RUNS = Path("runs/reproduce")
+"""Where studies keep their models."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -64,9 +67,9 @@ class Plan:
         experiment = dataclasses.replace(
             shorter, train=train, evaluate=self.scoring(shorter.evaluate), data=self.data(case)
         )
-        return resolve(self._with_backbone(experiment), self.device)
+        return resolve(self.with_backbone(experiment), self.device)
 
-    def _with_backbone(self, experiment: Experiment) -> Experiment:
+    def with_backbone(self, experiment: Experiment) -> Experiment:
         """With the backbone asked for, and images of the size it wants."""
         if self.backbone is None or experiment.model.backbone is None:
             return experiment

@@ -21,8 +21,8 @@ DATA = ("--path", "--data.path")
 """Options that say where data lie: of those only the folder's own name tells others anything."""
 SEEDS = (0, 1, 2, 3)
 """Those of ``reproduce``, unless others are asked for."""
-MACHINE_FILE = "machine.json"
-"""In a seed's folder: what it was trained on."""
+MACHINES_FILE = "machines.json"
+"""In a seed's folder: what it was trained on, one after another."""
 
 
 def provenance(argv: Sequence[str], device: torch.device) -> dict[str, Any]:
@@ -85,20 +85,23 @@ def machine_name(found: dict[str, Any]) -> str:
 
 
 def note_machine(folder: Path, device: torch.device) -> None:
-    """Leave word in a seed's folder of what it is trained on: it may be scored elsewhere."""
-    with replacing(folder / MACHINE_FILE) as partial:
-        partial.write_text(json.dumps(machine(device), indent=2) + "\n")
+    """Leave word in a seed's folder of what it is trained on: it may go on elsewhere."""
+    noted, here = noted_machines(folder), machine(device)
+    if noted[-1:] != [here]:
+        with replacing(folder / MACHINES_FILE) as partial:
+            partial.write_text(json.dumps([*noted, here], indent=2) + "\n")
 
 
-def noted_machine(folder: Path) -> dict[str, Any] | None:
-    """What the seed in the folder was trained on; None if an older version trained it."""
-    path = folder / MACHINE_FILE
+def noted_machines(folder: Path) -> list[dict[str, Any]]:
+    """What the seed in the folder was trained on, one after another; older versions did not say."""
+    path = folder / MACHINES_FILE
     if not path.exists():
-        return None
+        return []
     try:
-        found = json.loads(path.read_text())
-        machine_name(found)
-        return found
+        noted = json.loads(path.read_text())
+        if not isinstance(noted, list):
+            raise TypeError("no list")
+        return [{"device": m["device"], "hardware": {**m["hardware"]}} for m in noted]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} should say what the run was trained on, but is damaged: {error!r}.\n"

@@ -1,8 +1,10 @@
 """Results of several seeds, beside the paper's."""
 
 import dataclasses
+import itertools
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from rotating_features.experiments.paper import Claim
 from rotating_features.experiments.provenance import (
     machine,
     machine_name,
-    noted_machine,
+    noted_machines,
     provenance,
     settings_for_others,
 )
@@ -171,29 +173,37 @@ def worse(metric: str, ours: dict[str, Any], claim: dict[str, Any] | None) -> bo
 
 
 def training(runs: Sequence[Run], device: torch.device) -> dict[str, Any]:
-    """On which machine the runs were trained, and for how long, in seconds.
+    """On which machines the runs were trained, and for how long, in seconds.
 
-    ``device`` is the one that scores. It stands under ``scored_on`` if the runs say that another
-    one trained them, and counts as the one that did if they do not say.
+    ``device`` is the one that scores. It stands under ``scored_on`` if the runs say that others
+    trained them, and counts as the one that did if they do not say.
     """
     here = machine(device)
-    trained = next(filter(None, (noted_machine(run.folder) for run in runs)), here)
-    elsewhere = machine_name(trained) != machine_name(here)
+    trained = [noted_machines(run.folder) or [here] for run in runs]
+    first, *others = _distinct(itertools.chain(*trained)) or [here]
+    elsewhere = machine_name(here) not in map(machine_name, (first, *others))
     seconds = [training_seconds(run.folder) for run in runs]
     return {
-        **trained,
+        **first,
+        **({"also_trained_on": others} if others else {}),
         **({"scored_on": here} if elsewhere else {}),
         "training_seconds": seconds,
-        "training_seconds_in_all": seconds_in_all(seconds, trained["device"]),
+        "training_seconds_in_all": _in_all(seconds, [each[-1]["device"] for each in trained]),
     }
 
 
-def seconds_in_all(seconds: list[float], device: str) -> float:
+def _distinct(machines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({json.dumps(each, sort_keys=True): each for each in machines}.values())
+
+
+def _in_all(seconds: list[float], devices: list[str]) -> float:
     """On a GPU models train side by side, so the time of one is the time of its group."""
-    if device != "cuda":
-        return sum(seconds)
-    groups = range(0, len(seconds), SIDE_BY_SIDE)
-    return sum(max(seconds[start : start + SIDE_BY_SIDE]) for start in groups)
+    there = list(zip(seconds, devices, strict=True))
+    together = [taken for taken, device in there if device == "cuda"]
+    groups = range(0, len(together), SIDE_BY_SIDE)
+    return sum(taken for taken, device in there if device != "cuda") + sum(
+        max(together[start : start + SIDE_BY_SIDE]) for start in groups
+    )
 
 
 def training_seconds(folder: Path) -> float:

@@ -27,8 +27,8 @@ from rotating_features.experiments.effort import (
     step_flops,
 )
 from rotating_features.experiments.folders import Run, find_runs, open_runs, read_run
-from rotating_features.experiments.photo_run import (
-    open_photographs,
+from rotating_features.experiments.photo_scores import (
+    names_of_tests,
     protocol_name,
     score_baseline,
 )
@@ -46,7 +46,7 @@ from rotating_features.experiments.study import Case, Study
 from rotating_features.features import about
 from rotating_features.train.checkpoint import is_finished, steps_done
 
-WHERE = ("commit", "device", "hardware", "scored_on")
+WHERE = ("commit", "device", "hardware", "also_trained_on", "scored_on")
 """What of a case says where it was found, not what."""
 
 
@@ -158,7 +158,7 @@ def _run_case(case: Case, plan: Plan, console: Console) -> dict[str, Any]:
     settings = plan.settings(case)
     check(settings)
     folder = plan.folder(case)
-    ours = plan.given is None  # else it was trained elsewhere, and who knows on what
+    ours = plan.given is None  # else only its scores are
     with ExitStack() as opened:
         if ours:
             runs = opened.enter_context(
@@ -224,22 +224,24 @@ def _scored(
         data = None
     which = "" if data is None else scores.describe_data(data, run.experiment.data)
     shown = data or run.experiment.data
-    photographs = shown.dataset in PHOTOGRAPHS
-    wanted = len(open_photographs(shown, "test") if photographs else make_dataset(shown, "test"))
+    photographs = names_of_tests(shown) if shown.dataset in PHOTOGRAPHS else None
+    wanted = len(make_dataset(shown, "test") if photographs is None else photographs)
     wanted = min(wanted, evaluate.images or wanted)
-    way = scores.describe(evaluate)
-    names = [protocol_name(name, shown) if photographs else name for name in evaluate.protocols]
+    way, protocols = scores.describe(evaluate), evaluate.protocols
+    if photographs is not None:
+        protocols = tuple(protocol_name(name, shown) for name in protocols)
 
     def there() -> list[scores.Row]:
         return [
             row
             for row in scores.read(run.folder)
             if (row["data"], row["clustering"]) == (which, way)
-            and row["protocol"] in names
+            and row["protocol"] in protocols
             and row["image"] < wanted
+            and not scores.is_stale(row, photographs)
         ]
 
-    if len(rows := there()) == wanted * len(names):
+    if len(rows := there()) == wanted * len(protocols):
         return rows
     evaluate_run(run, evaluate, device, data=data)
     return there()  # as the file has them, lest a digit change when they are read again

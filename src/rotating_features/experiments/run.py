@@ -21,13 +21,15 @@ from rotating_features.experiments.config import DataConfig, EvaluateConfig, Exp
 from rotating_features.experiments.folders import Run
 from rotating_features.experiments.left_out import note_left_out, say_left_out
 from rotating_features.experiments.photo_run import (
-    Kept,
     check_photographs,
-    count_batches,
     make_feed,
     make_photo_model,
-    names_of_tests,
     open_model_backbone,
+)
+from rotating_features.experiments.photo_scores import (
+    Kept,
+    count_batches,
+    names_of_tests,
     score_photo_model,
 )
 from rotating_features.experiments.provenance import note_machine
@@ -161,6 +163,7 @@ def evaluate_run(
     device: torch.device,
     *,
     data: DataConfig | None = None,
+    mark: str = "",
     backbone: str | None = None,
 ) -> list[dict[str, Any]]:
     """Score the run's model, add the rows to its ``scores.csv``, and give them back.
@@ -170,11 +173,12 @@ def evaluate_run(
         settings: How to score.
         device: Where.
         data: Other test images than the run's own.
+        mark: Tells rows of these from those of the run's own, where ``data`` do not.
         backbone: Where the model's backbone is now, if it has moved.
     """
     check_scoring(run.experiment.model, data or run.experiment.data, settings)
     model = load(run.folder, device=device, backbone=backbone)
-    which = "" if data is None else scores.describe_data(data, run.experiment.data)
+    which = mark if data is None else scores.describe_data(data, run.experiment.data)
     data = data or run.experiment.data
     left_out: list[Problem] = []
     if data.dataset in PHOTOGRAPHS:
@@ -198,13 +202,11 @@ def evaluate_run(
     rows = scores.to_rows(shown, clustering=scores.describe(settings), data=which)
     say_left_out(left_out, get_console())
     if not rows:
-        raise InputError(f"None of the {len(left_out)} photographs to score could be read.")
-    if data.dataset in PHOTOGRAPHS:
-        names = names_of_tests(data)
+        raise InputError(f"None of the {len(set(left_out))} photographs to score could be read.")
+    names = names_of_tests(data) if data.dataset in PHOTOGRAPHS else None
+    if names is not None:
         rows = [row | {"name": names[row["image"]]} for row in rows]
-        if scores.are_of_others(run.folder, rows):
-            rows = [row | {"data": f"path={data.path}"} for row in rows]
-    scores.merge(run.folder, rows, scores.describe_protocols(data, settings))
+    scores.merge(run.folder, rows, scores.describe_protocols(data, settings), names)
     return rows
 
 

@@ -99,24 +99,46 @@ def to_rows(
     return rows
 
 
-def are_of_others(folder: Path, rows: list[Row]) -> bool:
-    """Whether the folder's file has scores of other photographs in the places of these."""
-    names = {row["image"]: row.get("name") for row in read(folder) if not row["data"]}
-    return any(names.get(row["image"]) not in (None, row.get("name")) for row in rows)
+def are_of_others(folder: Path, names: list[str]) -> bool:
+    """Whether the run's scores in the folder's file are not known to be of these photographs."""
+    own = [row for row in read(folder) if not row["data"]]
+    return any(is_stale(row, names, unknown=True) for row in own)
 
 
-def merge(folder: Path, rows: list[Row], protocols: dict[str, dict[str, Any]]) -> None:
+def is_stale(row: Row, names: list[str] | None, *, unknown: bool = False) -> bool:
+    """Whether a row's place now has another photograph, or none; ``unknown`` if it has no name.
+
+    Drawn images have no ``names`` and are what they were.
+    """
+    if names is None:
+        return False
+    if "name" not in row:
+        return unknown
+    return row["image"] >= len(names) or names[row["image"]] != row["name"]
+
+
+def merge(
+    folder: Path,
+    rows: list[Row],
+    protocols: dict[str, dict[str, Any]],
+    names: list[str] | None = None,
+) -> None:
     """Put ``rows`` into the folder's file; rows of other images or taken in other ways stay.
 
-    Beside it lies what the names of protocols in it stand for.
+    With the ``names`` of all photographs there are now, rows of others in their places go.
+    Beside the file lies what the names of protocols in it stand for.
     """
     path, before = folder / PROTOCOLS_FILE, {}
     with suppress(OSError, ValueError):  # not there yet, or damaged, and then made anew
         before = json.loads(path.read_text())
     with replacing(path) as partial:
         partial.write_text(json.dumps(before | protocols, indent=2) + "\n")
-    new = {_key(row) for row in rows}
-    kept = [row for row in read(folder) if _key(row) not in new]
+    new, these = {_key(row) for row in rows}, {row["data"] for row in rows}
+    kept = [
+        row
+        for row in read(folder)
+        if _key(row) not in new and not (row["data"] in these and is_stale(row, names))
+    ]
     with replacing(folder / FILE) as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
