@@ -69,7 +69,7 @@ def test_a_failure_of_the_last_step_leaves_the_old_file(path: Path, monkeypatch)
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr("os.replace", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(PermissionError), replacing(path) as partial:
         partial.write_bytes(b"new")
     assert path.read_bytes() == b"old"
@@ -88,7 +88,7 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_place(path: Path, monke
     """A crash of the machine right after must not leave an empty file."""
     calls = []
     monkeypatch.setattr("os.fsync", lambda _: calls.append("fsync"))
-    monkeypatch.setattr("os.replace", lambda *_: calls.append("replace"))
+    monkeypatch.setattr(Path, "replace", lambda *_: calls.append("replace"))
     with replacing(path) as partial:
         partial.write_bytes(b"new")
     assert calls == ["fsync", "replace"]
