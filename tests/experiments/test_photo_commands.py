@@ -200,6 +200,30 @@ def test_scores_of_other_photographs_are_kept_apart(
     assert "path=" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("here", [True, False], ids=["own here", "own gone"])
+@pytest.mark.parametrize("scored", [True, False])
+def test_photographs_among_others_are_not_the_runs_own(
+    tmp_path: Path, photographs, tiny_backbone: Path, train, here: bool, scored: bool
+) -> None:
+    """Whether the run's own are still in their place, and whether it was scored on them."""
+    own, run, others = tmp_path / "own", tmp_path / "folder", tmp_path / "others"
+    for folder in (own, others):
+        shutil.copytree(photographs["folder"], folder)
+    shutil.copy(own / "test-a.png", others / "test-z.png")
+    assert train(tmp_path, "folder", own, tiny_backbone) == 0
+    if not scored:
+        (run / "seed-0" / "scores.csv").unlink()
+    before = scores.read(run / "seed-0")
+    if not here:
+        shutil.rmtree(own)
+    around = others / ".." / "others"  # one folder, one mark
+    for path in (others, around):
+        assert main(["evaluate", str(run), "--path", str(path)]) == 0
+    rows = scores.read(run / "seed-0")
+    assert [row for row in rows if not row["data"]] == before
+    assert [row["data"] for row in rows if row["data"]] == 5 * [f"path={others.resolve()}"]
+
+
 def test_one_mean_is_of_the_photographs_of_one_day(
     tmp_path: Path, photographs, tiny_backbone: Path, train
 ) -> None:
@@ -228,16 +252,16 @@ def test_scores_without_names_are_not_taken_for_those_of_other_photographs(
     tmp_path: Path, photographs, tiny_backbone: Path, train
 ) -> None:
     """As older versions wrote them; seeds that have names and seeds that have none agree."""
-    assert train(tmp_path, "folder", photographs["folder"], tiny_backbone, "--seeds", "0", "1") == 0
-    run = tmp_path / "folder"
+    own, others, run = tmp_path / "own", tmp_path / "others", tmp_path / "folder"
+    shutil.copytree(photographs["folder"], own)
+    assert train(tmp_path, "folder", own, tiny_backbone, "--seeds", "0", "1") == 0
     before = [
         {key: value for key, value in row.items() if key != "name"}
         for row in scores.read(run / "seed-0")
     ]
     (run / "seed-0" / "scores.csv").unlink()
     scores.merge(run / "seed-0", before, {})
-    others = tmp_path / "others"
-    shutil.copytree(photographs["folder"], others)
+    own.rename(others)
     assert main(["evaluate", str(run), "--path", str(others)]) == 0
     for seed in (0, 1):
         rows = scores.read(run / f"seed-{seed}")

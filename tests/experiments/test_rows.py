@@ -149,7 +149,7 @@ def test_a_row_trained_before_machines_were_noted_names_the_one_that_scores(
     assert result("table-10shapes")["cases"] == before
 
 
-@pytest.mark.parametrize("damaged", ["{}", "[{}]", '[{"device": "cpu"}]', "["])
+@pytest.mark.parametrize("damaged", ["{}", "[{}]", '[{"device": "cpu", "hardware": {}}]', "["])
 def test_a_damaged_note_of_the_machine_is_named(
     tmp_path: Path, capsys, reproduce, damaged: str
 ) -> None:

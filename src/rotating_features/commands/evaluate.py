@@ -16,9 +16,7 @@ from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS
 from rotating_features.experiments import EXPERIMENTS, report, scores
 from rotating_features.experiments.config import turns
 from rotating_features.experiments.folders import Run, find_runs, read_run
-from rotating_features.experiments.photo_scores import (
-    names_of_tests,
-)
+from rotating_features.experiments.photo_scores import names_of_tests
 from rotating_features.experiments.run import evaluate_run
 from rotating_features.experiments.studies import STUDIES
 from rotating_features.experiments.theory import TITLES
@@ -38,13 +36,12 @@ def evaluate_command(argv: list[str]) -> int:
     settings = args.settings
     if args.protocol is not None:
         settings = dataclasses.replace(settings, protocols=(args.protocol,))
-    if args.path is not None:
-        runs = [_moved(run, args.path) for run in runs]
+    moved = runs if args.path is None else [_moved(run, args.path) for run in runs]
     device = pick_device(args.device)
     with locked(run.folder for run in runs):
-        mark = "" if args.path is None else _mark_others(runs, args.path)
+        mark = "" if args.path is None else _mark_others(runs, moved)
         rows = [
-            evaluate_run(run, settings, device, mark=mark, backbone=args.backbone) for run in runs
+            evaluate_run(run, settings, device, mark=mark, backbone=args.backbone) for run in moved
         ]
     console.print(report.table(runs, report.summarise(rows)))
     if said := report.features_of(runs[0].experiment):
@@ -56,20 +53,28 @@ def evaluate_command(argv: list[str]) -> int:
 
 def _moved(run: Run, path: str) -> Run:
     """The run, its images at ``path``."""
-    if run.experiment.data.path is None:
+    if run.experiment.data.path is None and run.experiment.data.dataset not in PHOTOGRAPHS:
         raise InputError(f"{run.folder} was trained on drawn images. Leave --path.")
     data = dataclasses.replace(run.experiment.data, path=path)
     return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
 
 
-def _mark_others(runs: list[Run], path: str) -> str:
-    """What tells scores at ``path`` from the runs' own; nothing if those are of the same images."""
-    data = runs[0].experiment.data
+def _mark_others(runs: list[Run], moved: list[Run]) -> str:
+    """What tells scores of ``moved`` from the runs' own; nothing if those are of the same images.
+
+    Photographs are the same if their names are. Where the runs' own are no longer in their place,
+    these names are those of all that they have been scored on.
+    """
+    own, data = runs[0].experiment.data, moved[0].experiment.data
     if data.dataset not in PHOTOGRAPHS:
         return ""
-    names = names_of_tests(data)
-    others = any(scores.are_of_others(run.folder, names) for run in runs)
-    return f"path={Path(path).absolute()}" if others else ""
+    names, there = names_of_tests(data), Path(data.path or "").resolve()
+    try:
+        same = names_of_tests(own) == names or there == Path(own.path or "").resolve()
+    except InputError:
+        wanted = runs[0].experiment.evaluate.images
+        same = all(scores.are_of(run.folder, names, wanted) for run in runs)
+    return "" if same else f"path={there}".encode(errors="replace").decode()
 
 
 def list_command(argv: list[str]) -> int:

@@ -137,17 +137,21 @@ def _of_run(record: dict[str, Any]) -> list[str]:
     settings = from_dict(row["settings"])
     cases = [(name, case) for name, study in STUDIES.items() for case in study.cases]
     for (name, case), plan in itertools.product(cases, _plans(settings)):
-        at_home = str(plan.folder(case)) == record["given"]
-        if at_home and not _changes(settings, plan.with_backbone(case.settings)):
-            table = record | {"study": name, "given": None, "backbone": plan.backbone}
+        scale = settings.train.steps / case.settings.train.steps
+        plan = dataclasses.replace(plan, scale=scale)
+        if str(plan.folder(case)) != record["given"]:
+            continue
+        if not _changes(settings, plan.with_backbone(scaled(case.settings, scale))):
+            table = record | {"study": name, "given": None, "images": None}
+            table |= {"scale": scale, "backbone": plan.backbone}
             words = "" if plan.precision == "auto" else f" --precision {plan.precision}"
-            command = study_command(table | {"images": None}, [case.slug])
+            command = study_command(table, [case.slug])
             return ["", f"Its run is trained by `{command}{words}`."]
     return []
 
 
 def _plans(settings: Experiment) -> list[Plan]:
-    """In what ways a study may have trained a run at its full length."""
+    """In what ways a study may have trained a run, but for the length of its schedule."""
     usual = Plan(
         seeds=(),
         scale=1,

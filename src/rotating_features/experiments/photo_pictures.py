@@ -13,12 +13,8 @@ from rotating_features.data.sample import IGNORE
 from rotating_features.evaluate.photo_protocols import PHOTO_PROTOCOLS, prepare_image
 from rotating_features.evaluate.photographs import prepare_masks
 from rotating_features.experiments.config import DataConfig, EvaluateConfig
-from rotating_features.experiments.photo_run import (
-    open_photographs,
-)
-from rotating_features.experiments.photo_scores import (
-    predictor,
-)
+from rotating_features.experiments.photo_run import open_photographs
+from rotating_features.experiments.photo_scores import predictor
 from rotating_features.models import Model
 from rotating_features.plots.colors import color_image, color_labels
 from rotating_features.plots.grid import match_colors, sheet

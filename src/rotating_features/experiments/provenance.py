@@ -101,7 +101,9 @@ def noted_machines(folder: Path) -> list[dict[str, Any]]:
         noted = json.loads(path.read_text())
         if not isinstance(noted, list):
             raise TypeError("no list")
-        return [{"device": m["device"], "hardware": {**m["hardware"]}} for m in noted]
+        for found in noted:
+            machine_name({"device": found["device"], "hardware": found["hardware"]})
+        return noted
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} should say what the run was trained on, but is damaged: {error!r}.\n"

@@ -99,10 +99,12 @@ def to_rows(
     return rows
 
 
-def are_of_others(folder: Path, names: list[str]) -> bool:
-    """Whether the run's scores in the folder's file are not known to be of these photographs."""
+def are_of(folder: Path, names: list[str], wanted: int | None) -> bool:
+    """Whether the run's own scores are of these photographs: of all, or of the first so many."""
     own = [row for row in read(folder) if not row["data"]]
-    return any(is_stale(row, names, unknown=True) for row in own)
+    scored = {row["image"] for row in own}
+    lacking = set(range(len(names[:wanted]))) - scored
+    return not lacking and not any(is_stale(row, names, unknown=True) for row in own)
 
 
 def is_stale(row: Row, names: list[str] | None, *, unknown: bool = False) -> bool:

@@ -76,8 +76,8 @@ class Journal:
                 continue
             if name in wanted:
                 files = [output(out, Path(name), ending) for ending in OUTPUTS]
-                if any(f.exists() for f in files) and not _has_moved(line, sources[name]):
-                    check_same_image(line["image"], sources[name], name)
+                if any(f.exists() for f in files):
+                    _check_source(line, sources[name], name)
                 if line["made_from"] != wanted[name] or not all(f.exists() for f in files):
                     continue
                 self.objects[name] = line["objects"]
@@ -97,10 +97,16 @@ class Journal:
             file.writelines(kept())
 
 
-def _has_moved(line: dict[str, Any], source: Path) -> bool:
-    """Whether the image of a line is no longer in its place, and ``source`` is it by all signs."""
-    gone = not os.path.exists(line["image"])  # noqa: PTH110 (false where one may not look)
-    return gone and line.get("file") == facts_of(source)
+def _check_source(line: dict[str, Any], source: Path, name: str) -> None:
+    """Raise ``InputError`` unless the masks of a line are, by all signs, of ``source``."""
+    if os.path.exists(line["image"]):  # noqa: PTH110 (false where one may not look)
+        check_same_image(line["image"], source, name)
+    elif line.get("file") != facts_of(source):
+        raise InputError(
+            f"There are masks of {line['image']}, which is gone, and {source} cannot be told to be "
+            f"the same by its size and time of change.\n  Segment into another folder, or remove "
+            f"the masks of {name} first."
+        )
 
 
 def check_report(path: Path) -> None:
