@@ -68,13 +68,14 @@ def _mark_others(runs: list[Run], moved: list[Run]) -> str:
     own, data = runs[0].experiment.data, moved[0].experiment.data
     if data.dataset not in PHOTOGRAPHS:
         return ""
-    names, there = names_of_tests(data), Path(data.path or "").resolve()
+    names = names_of_tests(data)
     try:
-        same = names_of_tests(own) == names or there == Path(own.path or "").resolve()
+        same = names_of_tests(own) == names
     except InputError:
         wanted = runs[0].experiment.evaluate.images
         same = all(scores.are_of(run.folder, names, wanted) for run in runs)
-    return "" if same else f"path={there}".encode(errors="replace").decode()
+    where = str(Path(data.path or "").resolve()).encode(errors="replace").decode()
+    return "" if same else f"path={where}"
 
 
 def list_command(argv: list[str]) -> int:
